@@ -1,0 +1,1 @@
+"""How: pure computation on tensors and frames. No Dagster, no store, no environment."""

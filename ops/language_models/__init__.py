@@ -1,0 +1,1 @@
+"""Profiles of real language models and prompted length generalisation."""

@@ -1,0 +1,1 @@
+"""The RoPE Transformer, its checkpoints and its rotary tables."""

@@ -1,0 +1,1 @@
+"""Positional and symbolic head scores, purity, frequency use."""

@@ -1,0 +1,169 @@
+"""A study: a YAML text that declares experiments. Parsing, validation, one-sentence errors."""
+
+import json
+import re
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from ops.spec.evaluation import AccuracySpec, FrequencyUseSpec, ScoringSpec
+from ops.spec.model import ModelSpec
+from ops.spec.part import SpecPart
+from ops.spec.task import TaskSpec
+from ops.spec.training import TrainingSpec
+
+NAME = r"^[a-z][a-z0-9_]{0,63}$"
+Name = Annotated[str, Field(pattern=NAME)]
+
+
+class SpecError(ValueError):
+    """A study that cannot be run. The message is one sentence: file, field, remedy."""
+
+
+class ExperimentSpec(SpecPart):
+    """One model on one task. `name` is unique over all studies; every seed gives a replicate of its own."""
+
+    name: Name
+    study: Name
+    task: TaskSpec
+    model: ModelSpec = ModelSpec()
+    training: TrainingSpec = TrainingSpec()
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**31)], ...], Field(min_length=1)] = (0,)
+    accuracy: AccuracySpec = AccuracySpec()
+    scoring: ScoringSpec = ScoringSpec()
+    frequency_use: FrequencyUseSpec = FrequencyUseSpec()
+
+    @model_validator(mode="after")
+    def _samples_fit(self):
+        for part in ("scoring", "frequency_use"):
+            n = getattr(self, part).n_inputs
+            if n > self.task.n_test:
+                raise ValueError(f"{part}.n_inputs is {n}, but task.n_test has only {self.task.n_test} sequences")
+        if self.accuracy.n_test > self.task.n_test:
+            raise ValueError(f"accuracy.n_test is {self.accuracy.n_test}, but task.n_test is {self.task.n_test}")
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError("seeds must not repeat")
+        if self.training.batch_size > self.task.n_train:
+            raise ValueError(
+                f"training.batch_size {self.training.batch_size} is more than task.n_train {self.task.n_train}"
+            )
+        return self
+
+
+class StudySpec(SpecPart):
+    """A file of experiments that one job materialises."""
+
+    study: Name
+    description: str
+    executor: Literal["in_process", "multiprocess"] = "multiprocess"
+    experiments: tuple[ExperimentSpec, ...]
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, no spaces, no NaN: equal values give equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+class _StudyLoader(yaml.SafeLoader):
+    """YAML without aliases (no bombs), without repeated keys, and with 1e-3 read as a number."""
+
+    def compose_node(self, parent, index):
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not allowed", event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node, deep=False):
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not text", key_node.start_mark)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} stands twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+_StudyLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
+def _merged(base: Any, over: Any) -> Any:
+    if isinstance(base, dict) and isinstance(over, dict):
+        return {
+            key: _merged(base[key], over[key]) if key in base and key in over else over.get(key, base.get(key))
+            for key in base | over
+        }
+    return over
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part not in ("number", "letter", "letter_matched"))
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        message = "unknown field; remove it or correct its name"
+    elif first["type"] == "missing":
+        message = "is missing; add it"
+    elif "input" in first and not isinstance(first["input"], dict):
+        given = repr(first["input"])
+        message = f"{message} (given: {given if len(given) <= 60 else given[:57] + '...'})"
+    return f"{where}: {message}" if where else message
+
+
+def parse_study(text: bytes | str, source: str) -> StudySpec:
+    """The validated study of a YAML text. `source` names the file in errors.
+
+    Raises SpecError with one sentence (file, field, remedy) for whatever is wrong.
+    """
+    try:
+        decoded = text.decode("utf-8") if isinstance(text, bytes) else text
+        document = yaml.load(decoded, Loader=_StudyLoader)  # noqa: S506 (a SafeLoader that refuses more)
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{source}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise SpecError(f"{source}{place}: {problem}; correct the YAML") from None
+    except RecursionError:
+        raise SpecError(f"{source}: nested too deeply; a study has four levels") from None
+    except ValueError as error:
+        raise SpecError(f"{source}: {error}; correct the value") from None
+    if not isinstance(document, dict):
+        raise SpecError(f"{source}: the file must be a mapping with study, description and experiments")
+    allowed = {"study", "description", "executor", "defaults", "experiments"}
+    if unknown := sorted(set(document) - allowed):
+        raise SpecError(f"{source}: {unknown[0]}: unknown field; a study has {', '.join(sorted(allowed))}")
+    declared, defaults = document.get("experiments"), document.get("defaults", {})
+    if not isinstance(declared, dict) or not declared:
+        raise SpecError(f"{source}: experiments: must be a mapping of name to experiment with at least one entry")
+    if not isinstance(defaults, dict):
+        raise SpecError(f"{source}: defaults: must be a mapping of experiment fields")
+    experiments = []
+    for name, body in declared.items():
+        if not isinstance(body, dict):
+            raise SpecError(f"{source}: experiments.{name}: must be a mapping with at least a task")
+        for field in ("name", "study"):
+            if field in body or field in defaults:
+                raise SpecError(f"{source}: experiments.{name}.{field}: is set by the file; remove it")
+        merged = _merged(defaults, body) | {"name": name, "study": document.get("study")}
+        try:
+            experiments.append(ExperimentSpec.model_validate_json(canonical_json(merged)))
+        except ValidationError as error:
+            raise SpecError(f"{source}: experiments.{name}.{_sentence(error)}") from None
+        except (TypeError, ValueError, RecursionError) as error:
+            raise SpecError(f"{source}: experiments.{name}: {error}; use numbers, text and lists") from None
+    head = {key: document[key] for key in ("study", "description", "executor") if key in document}
+    try:
+        checked = StudySpec.model_validate_json(canonical_json(head | {"experiments": []}))
+    except ValidationError as error:
+        raise SpecError(f"{source}: {_sentence(error)}") from None
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"{source}: {error}; use numbers, text and lists") from None
+    return checked.model_copy(update={"experiments": tuple(experiments)})

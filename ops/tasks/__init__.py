@@ -1,0 +1,1 @@
+"""Task generators, vocabularies, oracle solvers and shortcut baselines."""

@@ -1,0 +1,1 @@
+"""Constructions, discrepancy and the exclusion bound."""

@@ -1,0 +1,1 @@
+"""When: Dagster definitions, jobs, resources. Wiring and nothing else."""

@@ -1,0 +1,1 @@
+"""Where: keys, the artifact store, tables, SQL and charts. The only code that writes results."""

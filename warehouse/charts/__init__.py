@@ -1,0 +1,1 @@
+"""One figure a module: a SQL view in, an Altair chart out."""
