@@ -1,0 +1,91 @@
+"""Specs: canonical, strict, and one sentence for whatever is wrong."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.spec.model import ModelSpec
+from ops.spec.study import ExperimentSpec, SpecError, canonical_json, parse_study
+
+GOOD = """
+study: small
+description: Two experiments.
+defaults: {training: {steps: 100, learning_rate: 1e-3, warmup_steps: 5}, task: {hops: [1, 2]}}
+experiments:
+  a_number: {task: {name: number}, model: {frequencies_rotating: [1, "5-8"]}}
+  a_letter: {task: {name: letter}, seeds: [0, 1]}
+"""
+
+
+def body(text: str) -> str:
+    return f"study: s\ndescription: d\nexperiments: {{a: {{{text}}}}}"
+
+
+def test_defaults_are_merged_and_exponents_are_numbers():
+    number, letter = parse_study(GOOD, "small.yaml").experiments
+    assert number.training.learning_rate == 1e-3
+    assert number.training.steps == letter.training.steps == 100
+    assert number.task.hops == (1, 2)
+    assert number.model.frequencies_rotating == (1, 5, 6, 7, 8)
+    assert (letter.seeds, letter.study) == ((0, 1), "small")
+
+
+def test_an_experiment_survives_its_own_json():
+    for experiment in parse_study(GOOD, "small.yaml").experiments:
+        text = canonical_json(experiment.model_dump(mode="json"))
+        again = ExperimentSpec.model_validate_json(text)
+        assert again == experiment
+        assert canonical_json(again.model_dump(mode="json")) == text
+
+
+def test_equal_selections_have_equal_specs():
+    assert ModelSpec(width=16) == ModelSpec(width=16, frequencies_present=["1-4", "5-8"])  # type: ignore[arg-type]
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False)))
+def test_canonical_json_ignores_order_and_round_trips(mapping):
+    assert canonical_json(mapping) == canonical_json(dict(reversed(mapping.items())))
+    assert json.loads(canonical_json(mapping)) == mapping
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (body("task: {name: number, target_window: 0}"), ["experiments.a.task.target_window", "1", "given: 0"]),
+        (body("task: {name: number, hops: [1, 12]}"), ["experiments.a.task", "pre_target_window", "lower hops"]),
+        (body("task: {name: number, hops: [2, 1]}"), ["experiments.a.task", "rising order"]),
+        (body("task: {name: numbr}"), ["experiments.a.task", "number", "letter_matched"]),
+        (body("task: {name: letter, n_letters: 4}"), ["experiments.a.task", "set n_letters to 5"]),
+        (body("task: {name: letter, n_digit: 4}"), ["experiments.a.task.n_digit", "unknown field"]),
+        (body("task: {name: letter}, model: {n_layers: '12'}"), ["experiments.a.model.n_layers", "integer"]),
+        (body("task: {name: letter}, model: {n_layers: true}"), ["experiments.a.model.n_layers", "integer"]),
+        (body("task: {name: letter}, model: {frequencies_rotating: [65]}"), ["unknown frequency ID 65", "1 to 64"]),
+        (body("task: {name: letter}, model: {frequencies_present: ['9-3']}"), ["frequencies_present", "'9-3'"]),
+        (body("task: {name: letter}, model: {n_heads: 3}"), ["experiments.a.model", "multiple of n_heads"]),
+        (body("task: {name: letter}, model: {rotary_dims: 7}"), ["experiments.a.model", "even"]),
+        (body("task: {name: letter}, training: {steps: 10}"), ["experiments.a.training", "warmup_steps"]),
+        (body("task: {name: letter}, training: {checkpoint_steps: [7000]}"), ["checkpoint_steps", "7000"]),
+        (body("task: {name: letter}, training: {learning_rate: fast}"), ["learning_rate", "number"]),
+        (body("task: {name: letter}, scoring: {n_inputs: 50000}"), ["scoring.n_inputs", "45600"]),
+        (body("task: {name: letter}, seeds: [1, 1]"), ["experiments.a", "seeds"]),
+        (body(""), ["experiments.a.task", "missing"]),
+        ("study: s\ndescription: d\nexperiments: {}", ["experiments", "at least one"]),
+        ("study: S!\ndescription: d\nexperiments: {a: {task: {name: letter}}}", ["study", "S!"]),
+        ("- a list", ["must be a mapping"]),
+        ("a: [", ["line 1", "YAML"]),
+        ("a: &x [1]\nb: *x", ["line 2", "aliases"]),
+        ("study: s\nstudy: t", ["line 2", "stands twice"]),
+        (b"study: \xff\xfe", ["byte 7", "UTF-8"]),
+        ("[" * 5000, ["nested"]),
+        ("study: s\nwidgets: 1", ["widgets", "unknown field"]),
+    ],
+)
+def test_a_wrong_study_gets_one_sentence(text, words):
+    with pytest.raises(SpecError) as caught:
+        parse_study(text, "studies/s.yaml")
+    message = str(caught.value)
+    assert message.startswith("studies/s.yaml")
+    assert "\n" not in message
+    assert all(word in message for word in words), message
