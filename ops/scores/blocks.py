@@ -47,4 +47,4 @@ def block_swap_scores(
     gap.masked_fill_(undefined[:, None], 0)
     scores = weigh_swaps(gap, mean, half, taus)
     scores[undefined] = torch.nan
-    return scores[0].reshape(*batch, len(taus), 2)
+    return scores[0].reshape((*batch, len(taus), 2))

@@ -54,7 +54,7 @@ def swap_scores(
         raise ValueError(f"own_logit has shape {tuple(own_logit.shape)}, the logits' batch has {tuple(batch)}")
     flat = logits.detach().to(torch.float64).reshape(-1, n * n).T.contiguous()[None]
     result = score_groups(flat, own_logit.detach().to(torch.float64).reshape(1, -1), taus, eps)
-    return SwapScores(*(part[0].reshape(*batch, *part.shape[2:]) for part in result))
+    return SwapScores(*(part[0].reshape((*batch, *part.shape[2:])) for part in result))
 
 
 def score_groups(
