@@ -1,0 +1,263 @@
+"""GPT-J: a decoder-only Transformer with rotary positions and parallel attention and MLP (arXiv 2605.31558 App. C).
+
+    hidden = embedding(ids)
+    hidden = hidden + attention(norm(hidden)) + mlp(norm(hidden))      a layer, both branches from one LayerNorm
+    logits = head(norm(hidden))
+
+Shapes: B batch, T position, W width, H head, D head dimension (W = H · D), V vocabulary. Parameter names are those of
+Hugging Face's GPTJForCausalLM. Which frequencies exist and rotate is data: a `RotaryTable`, the model's own or one
+passed to a forward.
+
+To compose a forward of your own (intervene, share a prefix), use the parts that this one is made of:
+`model.embed`, and for each layer `project` → `rotation.apply_query / apply_key` → `attend` → `finish`, then
+`model.read_out`.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ops.model.dropout import DropoutStream, Masks
+from ops.model.rope import RotaryTable, Rotation
+from ops.spec.model import ModelSpec
+
+
+def attend(
+    query: Float[Tensor, "batch head query dim"],
+    key: Float[Tensor, "batch head key dim"],
+    value: Float[Tensor, "batch head key dim"],
+    mask: Float[Tensor, "batch head query key"] | None = None,
+) -> Float[Tensor, "batch head query dim"]:
+    """Causal attention; the queries stand at the last positions of the keys' (fewer queries than keys is fine).
+
+    `query` and `key` are rotated and the query carries the logit scale (`Rotation.apply_query`), so the logit is their
+    dot product. `mask` multiplies the attention weights (dropout). Source: arXiv 1706.03762 §3.2.
+    """
+    n_query, n_key = query.shape[-2], key.shape[-2]
+    if mask is None:
+        if n_query in (1, n_key):
+            return F.scaled_dot_product_attention(query, key, value, is_causal=n_query > 1, scale=1.0)
+        visible = torch.ones(n_query, n_key, dtype=torch.bool, device=query.device).tril(n_key - n_query)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=visible, scale=1.0)
+    return attention_weights(query, key).mul(mask).to(value.dtype) @ value
+
+
+def attention_weights(
+    query: Float[Tensor, "batch head query dim"], key: Float[Tensor, "batch head key dim"]
+) -> Float[Tensor, "batch head query key"]:
+    """Softmax over the visible keys of the logits query · key; arguments as in `attend`."""
+    n_query, n_key = query.shape[-2], key.shape[-2]
+    logits = query @ key.transpose(-1, -2)
+    if n_query > 1:
+        hidden = torch.full((n_query, n_key), -torch.inf, dtype=logits.dtype, device=logits.device)
+        logits = logits + hidden.triu(n_key - n_query + 1)
+    return logits.softmax(-1)
+
+
+class Projected(NamedTuple):
+    """A layer's normed input and its queries, keys and values, before RoPE."""
+
+    normed: Float[Tensor, "batch position width"]
+    query: Float[Tensor, "batch head position dim"]
+    key: Float[Tensor, "batch head position dim"]
+    value: Float[Tensor, "batch head position dim"]
+
+
+class LayerState(NamedTuple):
+    """What one layer sees in a forward pass; query, key and value are before RoPE."""
+
+    layer: int
+    hidden: Float[Tensor, "batch position width"]
+    normed: Float[Tensor, "batch position width"]
+    query: Float[Tensor, "batch head position dim"]
+    key: Float[Tensor, "batch head position dim"]
+    value: Float[Tensor, "batch head position dim"]
+
+
+class Attention(nn.Module):
+    """The attention's projections, none with a bias."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.q_proj = nn.Linear(width, width, bias=False)
+        self.k_proj = nn.Linear(width, width, bias=False)
+        self.v_proj = nn.Linear(width, width, bias=False)
+        self.out_proj = nn.Linear(width, width, bias=False)
+
+
+class MLP(nn.Module):
+    """Two linear maps with the exact (erf) GELU between them."""
+
+    def __init__(self, width: int, inner: int):
+        super().__init__()
+        self.fc_in = nn.Linear(width, inner)
+        self.fc_out = nn.Linear(inner, width)
+
+    def forward(self, normed: Float[Tensor, "batch position width"]) -> Float[Tensor, "batch position width"]:
+        """W2 gelu(W1 x + b1) + b2."""
+        return self.fc_out(F.gelu(self.fc_in(normed)))
+
+
+class Layer(nn.Module):
+    """x + attention(norm x) + mlp(norm x), in three steps that can be used one by one."""
+
+    def __init__(self, spec: ModelSpec):
+        super().__init__()
+        self.n_heads = spec.n_heads
+        self.ln_1 = nn.LayerNorm(spec.width, eps=spec.layer_norm_eps)
+        self.attn = Attention(spec.width)
+        self.mlp = MLP(spec.width, spec.mlp_ratio * spec.width)
+
+    def project(self, hidden: Float[Tensor, "batch position width"], last_query: bool = False) -> Projected:
+        """Normed input, and queries (of the last position only, if `last_query`), keys and values before RoPE."""
+        normed = self.ln_1(hidden)
+        attn = self.attn
+        if not last_query:
+            weight = torch.cat((attn.q_proj.weight, attn.k_proj.weight, attn.v_proj.weight))
+            query, key, value = map(self._heads, F.linear(normed, weight).chunk(3, -1))
+            return Projected(normed, query, key, value)
+        weight = torch.cat((attn.k_proj.weight, attn.v_proj.weight))
+        key, value = map(self._heads, F.linear(normed, weight).chunk(2, -1))
+        normed = normed[:, -1:]
+        return Projected(normed, self._heads(attn.q_proj(normed)), key, value)
+
+    def finish(
+        self,
+        hidden: Float[Tensor, "batch position width"],
+        normed: Float[Tensor, "batch position width"],
+        attended: Float[Tensor, "batch head position dim"],
+        masks: tuple[Tensor, Tensor] | None = None,
+    ) -> Float[Tensor, "batch position width"]:
+        """The layer's output from its input, its normed input and what attention gathered, position by position.
+
+        `masks` are the dropout masks (batch, position, width) of the attention and the MLP branch.
+        """
+        gathered = self.attn.out_proj(attended.transpose(1, 2).flatten(-2))  # (B, T, H, D) -> (B, T, W)
+        computed = self.mlp(normed)
+        if masks is None:
+            return hidden + gathered + computed
+        return torch.addcmul(torch.addcmul(hidden, gathered, masks[0]), computed, masks[1])
+
+    def _heads(self, x: Float[Tensor, "batch position width"]) -> Float[Tensor, "batch head position dim"]:
+        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+
+
+class Transformer(nn.Module):
+    """Embedding, layers and last norm (a module of its own for the parameters' names)."""
+
+    def __init__(self, spec: ModelSpec, vocabulary_size: int):
+        super().__init__()
+        self.wte = nn.Embedding(vocabulary_size, spec.width)
+        self.h = nn.ModuleList(Layer(spec) for _ in range(spec.n_layers))
+        self.ln_f = nn.LayerNorm(spec.width, eps=spec.layer_norm_eps)
+
+
+class GPTJ(nn.Module):
+    """GPT-J as a ModelSpec declares it. Any sequence length; float32, float64 or bf16 autocast.
+
+    `rotary` is the table of angles that a forward uses unless another is passed; assign to change it for good.
+    Weights are drawn from N(0, initial_std) by torch's default generator, biases 0, LayerNorm gains 1.
+    """
+
+    def __init__(self, spec: ModelSpec, vocabulary_size: int):
+        super().__init__()
+        self.spec = spec
+        self.vocabulary_size = vocabulary_size
+        self.rotary = RotaryTable.from_spec(spec)
+        self.transformer = Transformer(spec, vocabulary_size)
+        self.lm_head = nn.Linear(spec.width, vocabulary_size)
+        self._stream: DropoutStream | None = None
+        for module in self.modules():
+            if isinstance(module, (nn.Linear, nn.Embedding)):
+                nn.init.normal_(module.weight, std=spec.initial_std)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
+
+    @property
+    def blocks(self) -> list[Layer]:
+        """The layers, first to last."""
+        return list(self.transformer.h)  # pyright: ignore[reportReturnType]
+
+    def seed_dropout(self, seed: int) -> None:
+        """Make the dropout masks of the next training forwards a function of `seed` (>= 0) alone.
+
+        Called before every step it makes a resumed run equal to an uninterrupted one with no generator state saved.
+        Without a call the stream starts from torch's default generator.
+        """
+        self._stream = DropoutStream(seed)
+
+    def forward(
+        self, ids: Int[Tensor, "batch position"], rotary: RotaryTable | None = None
+    ) -> Float[Tensor, "batch position vocabulary"]:
+        """Logits at every position, with another table of angles if `rotary` is given."""
+        return self._run(ids, rotary, last=False)
+
+    def last_logits(
+        self, ids: Int[Tensor, "batch position"], rotary: RotaryTable | None = None
+    ) -> Float[Tensor, "batch vocabulary"]:
+        """The numbers of `forward(ids)[:, -1]`, with the last layer computed at the last position only."""
+        return self._run(ids, rotary, last=True)[:, -1]
+
+    def layers(self, ids: Int[Tensor, "batch position"], rotary: RotaryTable | None = None) -> Iterator[LayerState]:
+        """One pass without dropout, layer by layer; a layer is computed when the consumer asks for it."""
+        rotations = self.rotations(0, ids.shape[1], rotary)
+        hidden = self.embed(ids)
+        for index, (layer, rotation) in enumerate(zip(self.blocks, rotations, strict=True)):
+            normed, query, key, value = layer.project(hidden)
+            yield LayerState(index, hidden, normed, query, key, value)
+            attended = attend(rotation.apply_query(query), rotation.apply_key(key), value)
+            hidden = layer.finish(hidden, normed, attended)
+
+    def embed(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position width"]:
+        """The first layer's input, without dropout."""
+        return self.transformer.wte(ids)
+
+    def read_out(self, hidden: Float[Tensor, "batch position width"]) -> Float[Tensor, "batch position vocabulary"]:
+        """Logits from the last layer's output."""
+        return self.lm_head(self.transformer.ln_f(hidden))
+
+    def rotations(self, start: int, stop: int, rotary: RotaryTable | None = None) -> list[Rotation]:
+        """Each layer's rotation at positions start … stop-1, on the model's device and in its precision."""
+        table = self.rotary if rotary is None else rotary
+        if table.shape != self.rotary.shape:
+            raise ValueError(
+                f"the rotary table is for (layers, heads, planes) = {table.shape}, this model has {self.rotary.shape}"
+            )
+        weight = self.lm_head.weight
+        return table.rotations(start, stop, weight.dtype, weight.device)
+
+    def _run(self, ids: Int[Tensor, "batch position"], rotary: RotaryTable | None, last: bool) -> Tensor:
+        rotations = self.rotations(0, ids.shape[1], rotary)
+        masks = self._draw_masks(ids)
+        hidden = self.embed(ids)
+        if masks is not None:
+            hidden = hidden * masks.embedding
+        for index, (layer, rotation) in enumerate(zip(self.blocks, rotations, strict=True)):
+            only_last = last and index == self.spec.n_layers - 1
+            normed, query, key, value = layer.project(hidden, last_query=only_last)
+            rows = slice(-1, None) if only_last else slice(None)
+            if only_last:
+                hidden, rotation = hidden[:, -1:], rotation.last()
+            weights_mask = None if masks is None else masks.attention[index][:, :, rows]
+            branch_masks = masks and (masks.attention_branch[index][:, rows], masks.mlp_branch[index][:, rows])
+            attended = attend(rotation.apply_query(query), rotation.apply_key(key), value, weights_mask)
+            hidden = layer.finish(hidden, normed, attended, branch_masks)
+        return self.read_out(hidden)
+
+    @torch.compiler.disable
+    def _draw_masks(self, ids: Int[Tensor, "batch position"]) -> Masks | None:
+        if not self.training or self.spec.dropout == 0:
+            return None
+        if self._stream is None:
+            self._stream = DropoutStream(int(torch.randint(2**62, ())))
+        return self._stream.masks(
+            layers=self.spec.n_layers,
+            heads=self.spec.n_heads,
+            shape=(*ids.shape, self.spec.width),
+            rate=self.spec.dropout,
+            device=ids.device,
+        )
