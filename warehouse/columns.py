@@ -1,0 +1,134 @@
+"""Every column name of the warehouse, with one type, unit and meaning wherever it appears."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import polars as pl
+from polars.datatypes import DataType, DataTypeClass
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: name, Polars type, unit ("" if it has none) and what it means."""
+
+    name: str
+    dtype: DataType | DataTypeClass
+    unit: str
+    comment: str
+
+    @property
+    def description(self) -> str:
+        """The comment with the unit, as `COMMENT ON COLUMN` shows it."""
+        return f"{self.comment} [{self.unit}]" if self.unit else self.comment
+
+
+_TEXT, _INTEGER, _COUNT, _REAL, _TRUTH = pl.String, pl.Int32, pl.Int64, pl.Float64, pl.Boolean
+
+COLUMNS: Mapping[str, Column] = MappingProxyType(
+    {
+        name: Column(name, dtype, unit, comment)
+        for name, dtype, unit, comment in (
+            ("experiment", _TEXT, "", "name of the experiment, as its YAML file declares it"),
+            ("seed", _INTEGER, "", "seed of the replicate"),
+            # what ran
+            ("task", _TEXT, "", "task: number, letter, letter_matched or a canonical one"),
+            ("profile", _TEXT, "", "study that declares the experiment, e.g. quick or paper"),
+            ("n_layers", _INTEGER, "layers", "number of layers"),
+            ("n_heads", _INTEGER, "heads", "number of attention heads a layer"),
+            ("width", _INTEGER, "dimensions", "dimensions of the residual stream"),
+            ("sequence_length", _INTEGER, "tokens", "tokens a sequence, the query included"),
+            ("hops", pl.List(pl.Int32), "hops", "hop classes of the task"),
+            ("frequencies", pl.List(pl.Int32), "", "frequency IDs that rotate, from 1 (the fastest)"),
+            ("n_parameters", _COUNT, "parameters", "number of trained parameters"),
+            ("spec", _TEXT, "JSON", "the whole experiment as canonical JSON"),
+            ("key", _TEXT, "", "cache key: sha256 of spec, inputs and code"),
+            ("stage", _TEXT, "", "stage that computed it, e.g. head_scores"),
+            ("bytes", _COUNT, "bytes", "size of its files"),
+            ("wall_s", _REAL, "s", "time it took to compute"),
+            ("created_at", _TEXT, "ISO 8601, UTC", "when it was published"),
+            ("device", _TEXT, "", "device that computed it"),
+            ("torch_version", _TEXT, "", "version of torch that computed it"),
+            ("git_revision", _TEXT, "", "git revision of the project; NULL outside a repository"),
+            ("inputs", pl.List(pl.String), "", "keys of the artifacts it was computed from"),
+            # training and accuracy
+            ("step", _INTEGER, "optimiser steps", "optimiser steps taken so far"),
+            ("loss", _REAL, "nats", "mean cross-entropy on the last token"),
+            ("learning_rate", _REAL, "", "learning rate of the step"),
+            ("steps_per_s", _REAL, "steps/s", "training speed since the last row"),
+            ("grad_norm", _REAL, "", "norm of the gradient before clipping"),
+            ("split", _TEXT, "", "split: val or test"),
+            ("hop", _INTEGER, "hops", "hop class; NULL = all classes"),
+            ("accuracy", _REAL, "share", "share of answers that are right, 0 to 1"),
+            ("n", _COUNT, "", "number of inputs"),
+            ("shortcut", _TEXT, "", "name of the rule"),
+            # heads
+            ("layer", _INTEGER, "", "layer, from 0"),
+            ("head", _INTEGER, "", "head of the layer, from 0"),
+            ("query", _TEXT, "", "query kind: last (the last token) or hop (the positions of the hop chain)"),
+            ("tau", _REAL, "attention mass", "temperature of the weights over swaps"),
+            ("positional", _REAL, "", "positional score, mean over inputs, in [-1, 1]"),
+            ("symbolic", _REAL, "", "symbolic score, mean over inputs, in [-1, 1]"),
+            ("entropy", _REAL, "nats", "entropy of the query's attention row, mean over inputs"),
+            ("own_mass", _REAL, "attention mass", "attention of the query to its own position, mean over inputs"),
+            ("negligible_mass", _REAL, "share", "weight of the swaps that compare next to no attention"),
+            ("frequency_id", _INTEGER, "", "RoPE frequency ID, from 1 (the fastest)"),
+            ("theta", _REAL, "rad/position", "angle of the RoPE plane"),
+            ("mean", _REAL, "logit x sqrt(head dimension)", "mean over inputs of the largest contribution"),
+            ("q25", _REAL, "logit x sqrt(head dimension)", "lower quartile over inputs"),
+            ("q50", _REAL, "logit x sqrt(head dimension)", "median over inputs"),
+            ("q75", _REAL, "logit x sqrt(head dimension)", "upper quartile over inputs"),
+            # mechanism
+            ("example", _INTEGER, "", "number of the example, from 0"),
+            ("position", _INTEGER, "", "position in the sequence, from 0"),
+            ("attends_to", _INTEGER, "", "position that gets the most attention"),
+            ("weight", _REAL, "attention mass", "attention that this position gets"),
+            ("holds_token", _TEXT, "", "token whose content the position holds after this layer, as text"),
+            ("ideal_attends_to", _INTEGER, "", "position that the ideal function copies from"),
+            ("agrees", _TRUTH, "", "whether attends_to is ideal_attends_to"),
+            ("role", _TEXT, "", "query or key"),
+            ("x", _REAL, "", "first coordinate in the RoPE plane, before rotation"),
+            ("y", _REAL, "", "second coordinate in the RoPE plane, before rotation"),
+            ("token", _TEXT, "", "token, as text"),
+            # theory
+            ("construction", _TEXT, "", "construction: index or retrieval"),
+            ("length", _INTEGER, "tokens", "length of the sequence"),
+            ("omega", _REAL, "rad/letter", "angle between neighbouring letters; NULL for index"),
+            ("beta", _REAL, "", "sharpness of the softmax"),
+            ("exact_share", _REAL, "share", "share of inputs on which the construction is exact"),
+            ("source", _TEXT, "", "where the value comes from"),
+            ("measured", _REAL, "", "measured value"),
+            ("bound", _REAL, "", "upper bound"),
+            ("variance", _REAL, "", "variance of the logits over the keys, averaged over inputs"),
+            # interventions, canonical tasks, length
+            ("mode", _TEXT, "", "remove (the planes leave the logits) or freeze (they stop rotating)"),
+            ("band_low", _INTEGER, "", "lowest frequency ID of the band"),
+            ("band_high", _INTEGER, "", "highest frequency ID of the band"),
+            ("layers", pl.List(pl.Int32), "", "layers that are changed"),
+            ("canonical_task", _TEXT, "", "canonical task: index, retrieval or partial_induction"),
+            ("frequency_ids", pl.List(pl.Int32), "", "frequency IDs that the head has"),
+            ("thetas", pl.List(pl.Float64), "rad/position", "angles of these planes, in the same order"),
+            ("answer_position", _INTEGER, "", "position of the answer; NULL = all positions"),
+            ("ci_low", _REAL, "share", "lower end of the 95 % interval of accuracy, over prefixes"),
+            ("ci_high", _REAL, "share", "upper end of the 95 % interval of accuracy, over prefixes"),
+            ("n_prefixes", _INTEGER, "", "number of independent prefixes"),
+            # language models
+            ("model", _TEXT, "", "name of the language model"),
+            ("prompts", _TEXT, "", "name of the prompt set"),
+            ("sink_mass", _REAL, "attention mass", "attention to the sink (position 0 and BOS), mean over prompts"),
+            ("layer_type", _TEXT, "", "attention of the layer: full or sliding"),
+            ("logit_variance_share", _REAL, "share", "share of the head's logit variance that the plane carries"),
+            ("run", _INTEGER, "", "number of the run, which is its seed"),
+            ("screened", _TRUTH, "", "whether the model passed the screening (letter accuracy >= 0.85 at 16)"),
+            # papers
+            ("item", _TEXT, "", "what the value is, e.g. frequency_id.number or accuracy_mean.letter.<model>"),
+            ("value", _REAL, "", "the paper's value"),
+            ("id", _TEXT, "", "short name of the claim"),
+            ("where", _TEXT, "", "section, figure or theorem of the source"),
+            ("statement", _TEXT, "", "what is claimed"),
+            ("measure", _TEXT, "", "what is computed to decide it"),
+            ("paper_value", _TEXT, "", "value that the paper reports; values with 'about' are read off plots"),
+            ("criterion", _TEXT, "", "what the computed value must satisfy to count as reproduced"),
+        )
+    }
+)

@@ -1,0 +1,125 @@
+"""Files that survive a crash: fsync, locks that die with their process, and disk errors as one sentence."""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+DISK_ERRORS = {
+    errno.ENOSPC: "the disk is full; free some space and run again",
+    errno.EDQUOT: "the disk quota is used up; free some space and run again",
+    errno.EIO: "the disk reports a read or write error; check the disk and run again",
+    errno.EACCES: "permission denied; make the folder writable and run again",
+    errno.EPERM: "the operation is not permitted; make the folder writable and run again",
+    errno.EROFS: "the file system is read-only; point ROPEWALK_STORE at a writable folder",
+}
+
+
+class StoreError(RuntimeError):
+    """The store cannot do what was asked. The message is one sentence with the path and the remedy."""
+
+
+@contextlib.contextmanager
+def disk_errors(doing: str) -> Iterator[None]:
+    """Turn an OSError, or a library's error that quotes one, into a StoreError that begins with `doing`."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{doing}: {_sentence(error.errno, error)}") from error
+    except StoreError:
+        raise
+    except Exception as error:
+        quoted = re.search(r"\(os error (\d+)\)", str(error))
+        if quoted is None:
+            raise
+        raise StoreError(f"{doing}: {_sentence(int(quoted.group(1)), error)}") from error
+
+
+def _sentence(number: int | None, error: Exception) -> str:
+    text = DISK_ERRORS.get(number or 0)
+    if text is None:
+        return " ".join(str(error).split())
+    name = getattr(error, "filename", None)
+    return f"{text} ({name})" if name else text
+
+
+def sync_file(path: Path) -> None:
+    """Force a file's content, or a folder's entries, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Force every file and folder below `folder`, and itself, to the disk; the deepest first."""
+    for parent, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            sync_file(Path(parent, name))
+        sync_file(Path(parent))
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a new file and force it to the disk. Raises FileExistsError rather than replace one."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and its parents; each new entry is forced to the disk."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+        sync_file(folder.parent)
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file's content, hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def remove(path: Path) -> None:
+    """Remove a file, link or folder if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(path.lstat().st_mode):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def try_lock(path: Path, flags: int = os.O_RDONLY, *, wait: bool = False) -> int | None:
+    """The descriptor of `path` with its lock held, or None if another process holds it or the path is gone.
+
+    The kernel drops the lock when the process dies, however it dies. Close the descriptor to release it.
+    A path that was replaced or removed before the lock was won counts as gone.
+    """
+    try:
+        descriptor = os.open(path, flags, 0o644)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None

@@ -1,0 +1,111 @@
+"""The manifest: the list of an artifact's files with their digests, and where the artifact came from.
+
+A manifest is valid only if its bytes are exactly what `render` writes, its own digest included, so that every flipped
+bit in it is found.
+"""
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ops.spec.study import canonical_json
+from warehouse.durable import sha256_of
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+FIELDS = {"format", "stage", "key", "files", "spec", "inputs", "provenance", "summary", "digest"}
+
+
+class Invalid(ValueError):
+    """Why a folder is not a valid artifact, in a few words."""
+
+
+def describe(folder: Path) -> dict[str, dict[str, Any]]:
+    """{relative path: {bytes, sha256}} of every file below `folder`.
+
+    Raises Invalid on a link, a device, or a name that is not plain text.
+    """
+    return {
+        name: {"bytes": (folder / name).stat().st_size, "sha256": sha256_of(folder / name)}
+        for name in sorted(_names(folder))
+    }
+
+
+def render(content: Mapping[str, Any]) -> bytes:
+    """The manifest's bytes. `content` has every field but `digest`, which is added."""
+    plain = {field: value for field, value in content.items() if field != "digest"}
+    digest = hashlib.sha256(canonical_json(plain).encode()).hexdigest()
+    text = json.dumps(plain | {"digest": digest}, sort_keys=True, indent=1, ensure_ascii=True, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
+    """The manifest of an artifact's folder, with names and sizes of its files checked (not yet their digests).
+
+    Raises Invalid, with the reason, on whatever `render` and `describe` would not have written.
+    """
+    path = folder / MANIFEST
+    if not stat.S_ISDIR(folder.lstat().st_mode):
+        raise Invalid("it is not a folder")
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise Invalid(f"{MANIFEST} is not a plain file")
+        raw = path.read_bytes()
+        manifest = json.loads(raw)
+    except FileNotFoundError:
+        raise Invalid(f"it has no {MANIFEST}") from None
+    except (ValueError, RecursionError):
+        raise Invalid(f"{MANIFEST} is not JSON") from None
+    if not isinstance(manifest, dict) or set(manifest) != FIELDS:
+        raise Invalid(f"{MANIFEST} has not the fields of format {FORMAT}")
+    try:
+        intact = render(manifest) == raw
+    except (ValueError, TypeError, RecursionError):
+        intact = False
+    if not intact:
+        raise Invalid(f"{MANIFEST} does not match its own digest")
+    if (manifest["format"], manifest["stage"], manifest["key"]) != (FORMAT, stage, key):
+        raise Invalid(f"{MANIFEST} belongs to {manifest['stage']} {manifest['key']}, format {manifest['format']}")
+    _check_files(folder, manifest["files"])
+    return manifest
+
+
+def _check_files(folder: Path, files: Any) -> None:
+    if not isinstance(files, dict) or not files:
+        raise Invalid(f"{MANIFEST} lists no files")
+    for name in files:
+        if name != os.path.normpath(name) or name.startswith(("/", "..")) or "\0" in name:
+            raise Invalid(f"{MANIFEST} lists {name!r}, which is not a path below the folder")
+    present = _names(folder) - {MANIFEST}
+    if missing := sorted(set(files) - present):
+        raise Invalid(f"{missing[0]} is missing")
+    if unknown := sorted(present - set(files)):
+        raise Invalid(f"{unknown[0]} is not in {MANIFEST}")
+    for name, entry in files.items():
+        n_bytes = (folder / name).stat().st_size
+        if n_bytes != entry["bytes"]:
+            raise Invalid(f"{name} has {n_bytes} bytes in place of {entry['bytes']}")
+
+
+def _names(folder: Path) -> set[str]:
+    """Relative paths of all files below a folder; every one must be a plain file, every folder a real one."""
+    names: set[str] = set()
+    waiting = [folder]
+    while waiting:
+        for entry in os.scandir(waiting.pop()):
+            relative = Path(entry.path).relative_to(folder).as_posix()
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(Path(entry.path))
+            elif entry.is_file(follow_symlinks=False):
+                names.add(relative)
+            else:
+                raise Invalid(f"{relative} is a link or a device, not a plain file")
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        raise Invalid("a file's name is not UTF-8") from None
+    return names

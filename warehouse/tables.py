@@ -1,0 +1,242 @@
+"""Every table of the warehouse: columns, types, units, comments. Conventions:
+
+long format, one fact a row; layers and heads count from 0, frequency IDs from 1, positions from 0, steps are optimiser
+steps, times are seconds. NULL means "not defined", never "failed".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import polars as pl
+from polars.datatypes import DataType, DataTypeClass
+
+from warehouse.columns import COLUMNS, Column
+
+
+class TableError(ValueError):
+    """Rows that do not fit their table. One sentence with table, column and remedy."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A base table. `comment` says what one row is; `columns` begin with experiment and seed."""
+
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+
+    @property
+    def schema(self) -> dict[str, DataType | DataTypeClass]:
+        """Column name → Polars type, in order."""
+        return {column.name: column.dtype for column in self.columns}
+
+    def empty(self) -> pl.DataFrame:
+        """The table without rows."""
+        return pl.DataFrame(schema=self.schema)
+
+
+def _table(name: str, comment: str, columns: str, **comments: str) -> Table:
+    """A table of the shared columns named in `columns`; `comments` say what a column means in this table."""
+    chosen = []
+    for column in ["experiment", "seed", *columns.split()]:
+        shared = COLUMNS[column]
+        chosen.append(Column(column, shared.dtype, shared.unit, comments.pop(column, shared.comment)))
+    if comments:
+        raise TableError(f"{name}: comments on columns that it does not have: {', '.join(comments)}")
+    return Table(name, comment, tuple(chosen))
+
+
+TABLES: Mapping[str, Table] = MappingProxyType(
+    {
+        table.name: table
+        for table in (
+            _table(
+                "experiments",
+                "One row an experiment and seed that was declared.",
+                "task profile n_layers n_heads width sequence_length hops frequencies n_parameters spec key",
+                key="key of its newest stage that all its results depend on: the trained checkpoints",
+            ),
+            _table(
+                "artifacts",
+                "One row a published artifact: what was computed, where, how long it took, and from what.",
+                "stage key bytes wall_s created_at device torch_version git_revision inputs",
+            ),
+            _table(
+                "training_log",
+                "One row a logged training step.",
+                "step loss learning_rate steps_per_s grad_norm",
+                loss="mean cross-entropy of the step's batch on the last token",
+            ),
+            _table(
+                "accuracy",
+                "One row a checkpoint, split and hop class: how often the model names the right token.",
+                "step split hop accuracy loss n",
+                n="number of sequences",
+            ),
+            _table(
+                "head_scores",
+                "One row a checkpoint, layer, head, query kind and tau: the mean positional and symbolic score "
+                "(arXiv 2511.11579 §3).",
+                "step layer head query tau positional symbolic entropy own_mass negligible_mass n",
+                n="number of queries averaged over",
+            ),
+            _table(
+                "frequency_use",
+                "One row a checkpoint, layer, head and frequency ID: the largest contribution of the RoPE plane to a "
+                "logit of the last-token query (arXiv 2605.31558 App. G).",
+                "step layer head frequency_id theta mean q25 q50 q75",
+            ),
+            _table(
+                "shortcut_accuracy",
+                "One row a task, shortcut and hop class: how often a rule that follows no path names the right token.",
+                "task shortcut hop accuracy n",
+                accuracy="share of sequences on which the shortcut is right",
+                n="number of sequences",
+            ),
+            _table(
+                "information_flow",
+                "One row an example, layer and position: where the position attends most, and where it ideally would "
+                "(arXiv 2605.31558 §3.2).",
+                "example step layer position attends_to weight holds_token ideal_attends_to agrees",
+            ),
+            _table(
+                "qk_plane",
+                "One row an example, layer, head, position and role: query or key projected onto one RoPE plane "
+                "(arXiv 2605.31558 Fig. 4B).",
+                "example layer head position role frequency_id x y token",
+                position="position of the query or key in the sequence",
+                token="token at the position, as text",
+            ),
+            _table(
+                "constructions",
+                "One row a construction and length: does one softmax head with one RoPE plane compute the function "
+                "(arXiv 2605.31558 Thm 3.1).",
+                "construction length theta omega beta exact_share positional symbolic n",
+                n="number of inputs",
+            ),
+            _table(
+                "discrepancy",
+                "One row a source and length: largest minus second-largest logit, beside its bound "
+                "(arXiv 2605.31558 Def. 3.1, Thm 3.2).",
+                "source layer head length theta measured bound",
+                source="whose logits: index or retrieval (the constructions), or trained",
+                measured="measured discrepancy: the largest over the inputs of this length",
+                layer="layer of a trained head; NULL for a construction",
+                head="trained head; NULL for a construction",
+                theta="angle of the RoPE plane; NULL for a trained head with several",
+                bound="upper bound that the theorem gives",
+            ),
+            _table(
+                "exclusion",
+                "One row a layer and head: variance of the logits beside the bound by the head's positional and "
+                "symbolic deviations (arXiv 2511.11579 Thm 1).",
+                "layer head variance bound n",
+                bound="upper bound that the theorem gives, averaged over inputs",
+                n="number of inputs",
+            ),
+            _table(
+                "frequency_ablation",
+                "One row a band, mode, set of layers and hop class: accuracy of a trained model whose RoPE planes are "
+                "removed or frozen at inference.",
+                "step mode band_low band_high layers hop accuracy n",
+                n="number of sequences",
+            ),
+            _table(
+                "canonical_accuracy",
+                "One row a canonical task, set of angles and answer position: an attention-only head trained with "
+                "those angles (arXiv 2511.11579 §5).",
+                "canonical_task frequency_ids thetas answer_position accuracy positional symbolic n",
+                n="number of sequences",
+            ),
+            _table(
+                "length_accuracy",
+                "One row a length and hop class: accuracy with the target window lengthened in front "
+                "(arXiv 2605.31558 §3.6).",
+                "length hop accuracy ci_low ci_high n n_prefixes",
+                n="number of sequences",
+            ),
+            _table(
+                "lm_head_scores",
+                "One row a language model, prompt set, layer, head and tau: scores over blocks of tokens "
+                "(arXiv 2511.11579 §4).",
+                "model prompts layer head tau positional symbolic own_mass sink_mass layer_type n",
+                n="number of prompts",
+            ),
+            _table(
+                "lm_frequency_scores",
+                "One row a language model, layer, head and frequency ID: scores of the RoPE plane alone.",
+                "model layer head frequency_id theta positional symbolic logit_variance_share",
+                positional="positional score of the plane alone, in [-1, 1]; NULL where the plane is zero",
+                symbolic="symbolic score of the plane alone, in [-1, 1]; NULL where the plane is zero",
+            ),
+            _table(
+                "lm_length_accuracy",
+                "One row a prompted language model, task, length and run (arXiv 2605.31558 §3.7).",
+                "model task length run accuracy n screened",
+                n="number of prompts",
+                length="target window of the prompt, in tokens of the task",
+            ),
+            _table(
+                "paper_values",
+                "One row a figure read from a paper; experiment and seed are NULL.",
+                "source item layer length value",
+                layer="layer the value belongs to; NULL where it belongs to none",
+                length="target window of the prompt; NULL where there is none",
+            ),
+            _table(
+                "claim_statements",
+                "One row a claim: what a paper states, how it is measured here, and what counts as reproduced; "
+                "experiment and seed are NULL.",
+                "id source where statement measure paper_value criterion",
+                source="PVS = arXiv 2605.31558, DPS = arXiv 2511.11579, ours = stated by this project",
+            ),
+        )
+    }
+)
+
+
+def frame_for(table: str, frame: pl.DataFrame, experiment: str | None, seed: int | None) -> pl.DataFrame:
+    """`frame` as rows of `table`: experiment and seed put first, columns ordered, types cast.
+
+    `frame` has the table's other columns in any order. Raises TableError on an unknown table, an unknown or missing
+    column, a value that its type cannot hold, and on NaN or infinity (what is not defined is NULL).
+    """
+    declared = _declared(table)
+    wanted = [name for name in declared.schema if name not in ("experiment", "seed")]
+    if unknown := [name for name in frame.columns if name not in wanted]:
+        raise TableError(f"{table}: unknown column {unknown[0]}; its columns are {', '.join(wanted)}")
+    if missing := [name for name in wanted if name not in frame.columns]:
+        raise TableError(f"{table}: column {missing[0]} is missing; add it, NULL where it is not defined")
+    owner = [pl.lit(experiment, pl.String).alias("experiment"), pl.lit(seed, pl.Int32).alias("seed")]
+    columns = []
+    for name in wanted:
+        try:
+            columns.append(frame[name].cast(declared.schema[name], strict=True))
+        except pl.exceptions.PolarsError as error:
+            reason = str(error).splitlines()[0]
+            raise TableError(f"{table}: column {name} does not fit {declared.schema[name]}: {reason}") from None
+        if declared.schema[name] == pl.Float64 and (n := int((~columns[-1].is_finite()).sum())):
+            raise TableError(f"{table}: column {name} has {n} values that are NaN or infinite; use NULL if undefined")
+    return pl.DataFrame(columns).with_columns(owner).select(list(declared.schema))
+
+
+def write_table(folder: Path, table: str, frame: pl.DataFrame) -> Path:
+    """Write `<folder>/<table>.parquet`, equal bytes for equal rows. `frame` comes from `frame_for`.
+
+    Raises TableError if the columns or types are not exactly the table's, FileExistsError if the file exists.
+    """
+    declared = _declared(table)
+    if dict(frame.schema) != declared.schema or frame.columns != list(declared.schema):
+        raise TableError(f"{table}: columns or types are not the table's; pass the rows through frame_for")
+    path = folder / f"{table}.parquet"
+    with path.open("xb") as file:
+        frame.rechunk().write_parquet(file, compression="zstd", statistics=True)
+    return path
+
+
+def _declared(table: str) -> Table:
+    if table not in TABLES:
+        raise TableError(f"{table}: no such table; the tables are {', '.join(TABLES)}")
+    return TABLES[table]
