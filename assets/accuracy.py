@@ -1,0 +1,54 @@
+"""Stage `accuracy`: every checkpoint's accuracy and loss by split and hop class."""
+
+from assets import checkpoints, dataset
+from assets.stage import Check, Computed, Stage, Verdict, Work, paced
+
+REACHED = 0.99
+
+
+def compute(work: Work) -> Computed:
+    """Evaluate each checkpoint on validation and a stratified part of the test split, the last on all of it."""
+    import polars as pl
+
+    from ops.scores.accuracy import accuracy_frame
+    from ops.tasks.dataset import stratified_sample
+
+    spec = work.replicate.experiment.accuracy
+    test = dataset.load(work.inputs["dataset"], "test")
+    validation = dataset.load(work.inputs["dataset"], "validation")
+    sample = stratified_sample(test, spec.n_test)
+    steps = checkpoints.steps(work.inputs["checkpoints"])
+    frames = []
+    for step in paced(steps, work, "accuracy of checkpoint"):
+        model = checkpoints.load(work.inputs["checkpoints"], step)
+        whole = spec.last_on_all and step == steps[-1]
+        frames.append(accuracy_frame(model, validation, "val", step))
+        frames.append(accuracy_frame(model, test if whole else sample, "test", step))
+    frame = pl.concat(frames)
+    tested = frame.filter(pl.col("split") == "test").sort("step")
+    by_hop = {
+        "all" if hop is None else f"{hop} hop{'s' if hop > 1 else ''}": part["accuracy"].to_list()
+        for (hop,), part in tested.group_by("hop", maintain_order=True)
+    }
+    final = {name: values[-1] for name, values in by_hop.items()}
+    return Computed(
+        tables={"accuracy": frame},
+        summary={"final_accuracy": final},
+        verdicts={"accuracy_reached": Verdict(min(final.values()) >= REACHED, final)},
+        curves=by_hop,
+    )
+
+
+ACCURACY = Stage(
+    name="accuracy",
+    description="Accuracy and loss of every checkpoint on the validation and test splits, by hop class.",
+    code=("ops.scores.accuracy", "ops.tasks.dataset", "ops.model.checkpoint"),
+    reads=lambda experiment: {"accuracy": experiment.accuracy.model_dump(mode="json")},
+    compute=compute,
+    inputs=("dataset", "checkpoints"),
+    tables=("accuracy",),
+    checks=(
+        Check("accuracy_reached", f"The last checkpoint's test accuracy is {REACHED} in every hop class.", blocking=False),
+    ),
+    kinds=("torch", "polars", "parquet"),
+)

@@ -1,0 +1,220 @@
+"""From a stage and a replicate to a Dagster asset: take the artifact from the store, or compute and publish it."""
+
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from assets import preview
+from assets.provenance import provenance
+from assets.stage import Check, Computed, Replicate, Stage, Verdict, Work, every_verdict, plan
+from warehouse.keys import refuse_edited_code
+from warehouse.store import Artifact, Store
+from warehouse.tables import TABLES, frame_for, write_table
+
+OWNERS = ["team:ropewalk"]
+SPECS_TAG = "ropewalk/specs"
+EXCLUSIVE_TAG = "ropewalk/exclusive"
+
+
+class StoreResource(dg.ConfigurableResource):
+    """The results store. An empty `root` means $ROPEWALK_STORE, and ./store without it."""
+
+    root: str = ""
+
+    def open(self) -> Store:
+        """The store, created if absent."""
+        return Store(Path(self.root)) if self.root else Store.from_environment()
+
+
+def asset_key(replicate: Replicate, stage: Stage) -> dg.AssetKey:
+    """`[experiment, stage_s<seed>]`: the UI's nodes show the last part alone, so the seed belongs in it."""
+    return dg.AssetKey([replicate.experiment.name, f"{stage.name}_s{replicate.seed}"])
+
+
+def stage_asset(stage: Stage, stages: Sequence[Stage], replicate: Replicate, specs: str) -> dg.AssetsDefinition:
+    """The asset of one stage of one replicate. `specs` is the digest of all declared studies."""
+    keys = plan(replicate, stages)
+    by_name = {each.name: each for each in stages}
+    key = asset_key(replicate, stage)
+
+    @dg.asset(
+        key=key,
+        deps=[asset_key(replicate, by_name[name]) for name in stage.inputs],
+        group_name=replicate.experiment.name,
+        code_version=keys[stage.name],
+        description=f"{stage.description}\n\nExperiment {replicate}.",
+        kinds=set(stage.kinds),
+        owners=OWNERS,
+        tags={"study": replicate.experiment.study, "stage": stage.name, "seed": str(replicate.seed)},
+        op_tags={EXCLUSIVE_TAG: stage.name} if stage.exclusive else {},
+        metadata=column_schemas(stage.tables),
+        check_specs=[
+            dg.AssetCheckSpec(check.name, asset=key, description=check.description, blocking=check.blocking)
+            for check in stage.checks
+        ],
+    )
+    def compute(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult:
+        refuse_changed_specs(context, specs)
+        began = time.monotonic()
+        artifact, cache = get_or_compute(context, store.open(), stage, replicate, keys)
+        return result(context, stage, artifact, cache, time.monotonic() - began)
+
+    return compute
+
+
+def refuse_changed_specs(context: dg.AssetExecutionContext, specs: str) -> None:
+    """Raise if the studies' YAML is no longer what it was when the run began."""
+    begun = context.run.tags.get(SPECS_TAG, specs)
+    if begun != specs:
+        raise dg.Failure(
+            "The experiments' YAML changed while this run was on; start the run again, finished steps are kept.",
+            metadata={"specs at the run's start": begun, "specs now": specs},
+            allow_retries=False,
+        )
+
+
+def get_or_compute(
+    context: dg.AssetExecutionContext, store: Store, stage: Stage, replicate: Replicate, keys: Mapping[str, str]
+) -> tuple[Artifact, str]:
+    """The artifact and "hit" or "miss". Of two processes that want it, one computes and the other waits for it."""
+    key = keys[stage.name]
+    if artifact := store.get(stage.name, key):
+        context.log.info(f"{stage.name} of {replicate}: in the store ({key[:12]}), nothing computed")
+        return artifact, "hit"
+    inputs = {name: required(store, name, keys[name]) for name in stage.inputs}
+    with store.building(stage.name, key) as folder:
+        if artifact := store.get(stage.name, key):
+            context.log.info(f"{stage.name} of {replicate}: another process has just computed it ({key[:12]})")
+            return artifact, "hit"
+        refuse_edited_code(stage.code)
+        context.log.info(f"{stage.name} of {replicate}: computing ({key[:12]})")
+        began = time.monotonic()
+        computed = stage.compute(Work(replicate, inputs, folder, context.log.info, observer(context)))
+        return publish(store, stage, replicate, keys, computed, folder, time.monotonic() - began), "miss"
+
+
+def required(store: Store, stage: str, key: str) -> Artifact:
+    """The artifact of an input stage, which must be there."""
+    artifact = store.get(stage, key)
+    if artifact is None:
+        raise dg.Failure(f"the store has no {stage} artifact {key[:12]}; materialise the asset upstream first")
+    return artifact
+
+
+def publish(
+    store: Store,
+    stage: Stage,
+    replicate: Replicate,
+    keys: Mapping[str, str],
+    computed: Computed,
+    folder: Path,
+    wall_s: float,
+) -> Artifact:
+    """Put what a compute returned in the store, under its key."""
+    if odd := set(computed.tables) ^ set(stage.tables):
+        raise ValueError(f"stage {stage.name} must give exactly its tables; {', '.join(sorted(odd))} differ")
+    rows = {name: frame.height for name, frame in computed.tables.items()}
+    verdicts = {
+        check.name: {"passed": verdict.passed, "measured": dict(verdict.measured)}
+        for check, verdict in every_verdict(stage, computed.verdicts)
+    }
+
+    def write(target: Path) -> None:
+        for name in computed.folders:
+            shutil.copytree(folder / name, target / name, copy_function=_link)
+        for name, frame in computed.tables.items():
+            write_table(target, name, frame_for(name, frame, replicate.experiment.name, replicate.seed))
+
+    return store.publish(
+        stage.name,
+        keys[stage.name],
+        write,
+        spec=stage.spec(replicate),
+        inputs={name: keys[name] for name in stage.inputs},
+        provenance=provenance(wall_s),
+        summary={
+            **computed.summary,
+            "rows": rows,
+            "checks": verdicts,
+            "curves": {name: list(values) for name, values in computed.curves.items()},
+        },
+    )
+
+
+def _link(source: str, target: str) -> str:
+    """A second name for a finished file; the work folder with the first name goes away after publishing."""
+    os.link(source, target)
+    return target
+
+
+def result(
+    context: dg.AssetExecutionContext, stage: Stage, artifact: Artifact, cache: str, seconds: float
+) -> dg.MaterializeResult:
+    """What Dagster is told of an artifact, the same on a hit and on a miss apart from `cache` and `seconds`."""
+    summary = artifact.summary
+    for check in stage.checks:
+        if not summary["checks"][check.name]["passed"]:
+            context.log.warning(f"check {check.name} failed: {summary['checks'][check.name]['measured']}")
+    metadata: dict[str, Any] = {
+        "cache": cache,
+        "key": artifact.key,
+        "seconds": round(seconds, 2),
+        "computed_in_s": round(float(artifact.manifest["provenance"]["wall_s"]), 2),
+        "bytes": artifact.n_bytes,
+        "path": dg.MetadataValue.path(str(artifact.path)),
+        **{f"rows/{name}": rows for name, rows in summary["rows"].items()},
+        **{name: value for name, value in summary.items() if isinstance(value, (int, float, str))},
+    }
+    if len(summary["rows"]) == 1:
+        metadata["dagster/row_count"] = next(iter(summary["rows"].values()))
+    if curves := summary["curves"]:
+        metadata["picture"] = dg.MetadataValue.md(preview.lines(stage.name, curves))
+    return dg.MaterializeResult(
+        data_version=dg.DataVersion(artifact.key),
+        metadata=metadata,
+        check_results=[check_result(check, Verdict(**summary["checks"][check.name])) for check in stage.checks],
+    )
+
+
+def check_result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
+    """A check's verdict in Dagster's terms: a blocking one is an error, another one a warning."""
+    return dg.AssetCheckResult(
+        check_name=check.name,
+        passed=verdict.passed,
+        severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
+        metadata=dict(verdict.measured),
+    )
+
+
+def observer(context: dg.AssetExecutionContext):
+    """A function that records numbers on the asset while it is being computed."""
+
+    def observe(numbers: Mapping[str, Any]) -> None:
+        context.log_event(dg.AssetObservation(asset_key=context.asset_key, metadata=dict(numbers)))
+
+    return observe
+
+
+def column_schemas(tables: Sequence[str]) -> dict[str, Any]:
+    """Column schemas of the tables that an asset writes; the first one is the schema that the UI shows."""
+    schemas = {
+        name: dg.TableSchema(
+            columns=[
+                dg.TableColumn(column.name, str(column.dtype), description=described(column.comment, column.unit))
+                for column in TABLES[name].columns
+            ]
+        )
+        for name in tables
+    }
+    labelled = {f"schema/{name}": dg.MetadataValue.table_schema(schema) for name, schema in schemas.items()}
+    return labelled | ({"dagster/column_schema": schemas[tables[0]]} if tables else {})
+
+
+def described(comment: str, unit: str | None) -> str:
+    """A column's comment with its unit."""
+    return f"{comment} [{unit}]" if unit else comment

@@ -1,0 +1,9 @@
+"""Every stage of a replicate, inputs first. A new stage is one line here."""
+
+from assets.accuracy import ACCURACY
+from assets.checkpoints import CHECKPOINTS
+from assets.dataset import DATASET
+from assets.frequency_use import FREQUENCY_USE
+from assets.head_scores import HEAD_SCORES
+
+STAGES = (DATASET, CHECKPOINTS, ACCURACY, HEAD_SCORES, FREQUENCY_USE)

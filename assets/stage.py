@@ -1,0 +1,148 @@
+"""A stage: one computation on one replicate, under a cache key that is known before anything runs."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ops.spec.study import ExperimentSpec
+from warehouse.keys import stage_key
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from warehouse.store import Artifact
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Replicate:
+    """One experiment with one of its seeds."""
+
+    experiment: ExperimentSpec
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.experiment.name}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """What must hold of a stage's result. A blocking check that fails stops what comes after, and the run fails."""
+
+    name: str
+    description: str
+    blocking: bool = True
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a check, with the numbers it rests on."""
+
+    passed: bool
+    measured: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a stage's compute is given: its replicate, its inputs' artifacts, a folder to write in, and a voice.
+
+    `folder` survives a kill: a compute that is started again finds there what it left. `log` takes a line for the
+    run's log, `observe` numbers that show on the asset while it is being computed.
+    """
+
+    replicate: Replicate
+    inputs: "Mapping[str, Artifact]"
+    folder: Path
+    log: Callable[[str], None]
+    observe: Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What a stage's compute returns: tables, folders (in `Work.folder`) to publish, a JSON summary, verdicts.
+
+    `curves` are small series by name that the asset's page draws.
+    """
+
+    tables: "Mapping[str, pl.DataFrame]" = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step of every replicate's flow.
+
+    `code` names the ops modules whose syntax trees belong to the key, `reads` the spec fields, `inputs` the stages
+    it needs. `applies` says which experiments have the stage; `exclusive` stages never run two at a time.
+    """
+
+    name: str
+    description: str
+    code: tuple[str, ...]
+    reads: Callable[[ExperimentSpec], Mapping[str, Any]]
+    compute: Callable[[Work], Computed]
+    inputs: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    kinds: tuple[str, ...] = ("python",)
+    exclusive: bool = False
+    applies: Callable[[ExperimentSpec], bool] = lambda experiment: True
+
+    def spec(self, replicate: Replicate) -> dict[str, Any]:
+        """What the key says about the replicate: its name, its seed, and the fields that the stage reads."""
+        return {
+            "experiment": replicate.experiment.name,
+            "seed": replicate.seed,
+            **self.reads(replicate.experiment),
+        }
+
+
+def plan(replicate: Replicate, stages: Sequence[Stage]) -> dict[str, str]:
+    """The key of every stage that applies to `replicate`, computed without running or importing any of them.
+
+    `stages` stand in an order in which inputs come first; a stage whose input does not apply is refused.
+    """
+    keys: dict[str, str] = {}
+    for stage in stages:
+        if not stage.applies(replicate.experiment):
+            continue
+        if missing := [name for name in stage.inputs if name not in keys]:
+            raise ValueError(f"stage {stage.name} of {replicate} needs {missing[0]}, which is not planned before it")
+        inputs = {name: keys[name] for name in stage.inputs}
+        keys[stage.name] = stage_key(stage.name, stage.spec(replicate), inputs, stage.code)
+    return keys
+
+
+def paced(items: Sequence[Item], work: Work, what: str, every_s: float = 10.0) -> Iterator[Item]:
+    """`items` one by one, with a line such as `head scores 12/136 (9%) 0.41 s each, ETA 0:00:51` now and then."""
+    started = told = time.monotonic()
+    for done, item in enumerate(items):
+        now = time.monotonic()
+        if done and now - told >= every_s:
+            each = (now - started) / done
+            work.log(
+                f"{what} {done}/{len(items)} ({done / len(items):.0%}) {each:.2f} s each, "
+                f"ETA {clock(each * (len(items) - done))}"
+            )
+            told = now
+        yield item
+
+
+def clock(seconds: float) -> str:
+    """Seconds as h:mm:ss."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def every_verdict(stage: Stage, verdicts: Mapping[str, Verdict]) -> Iterable[tuple[Check, Verdict]]:
+    """Each declared check with its verdict; a check without a verdict, or a verdict without a check, is a defect."""
+    declared = {check.name: check for check in stage.checks}
+    if odd := set(declared) ^ set(verdicts):
+        raise ValueError(f"stage {stage.name}: checks and verdicts differ in {', '.join(sorted(odd))}")
+    return [(declared[name], verdicts[name]) for name in declared]

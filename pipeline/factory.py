@@ -1,0 +1,32 @@
+"""Experiment × seed × stage → assets (a factory, no partitions), and the assets over all experiments."""
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+from assets.builder import stage_asset
+from assets.over_all import over_all_assets
+from assets.registry import STAGES
+from assets.stage import Replicate, Stage
+from ops.spec.study import StudySpec
+from pipeline import studies as declared
+
+
+def replicates(studies: Sequence[StudySpec]) -> list[Replicate]:
+    """Each experiment with each of its seeds."""
+    return [Replicate(experiment, seed) for experiment in declared.experiments(studies) for seed in experiment.seeds]
+
+
+def build_assets(studies: Sequence[StudySpec], stages: Sequence[Stage] = STAGES) -> list[dg.AssetsDefinition]:
+    """All assets of all studies."""
+    specs = declared.digest(studies)
+    each = replicates(studies)
+    return [
+        *(
+            stage_asset(stage, stages, replicate, specs)
+            for replicate in each
+            for stage in stages
+            if stage.applies(replicate.experiment)
+        ),
+        *over_all_assets(each, stages),
+    ]

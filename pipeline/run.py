@@ -1,0 +1,154 @@
+"""Run one study from the command line and end with a table: `python -m pipeline.run quick`.
+
+Behind it stands `dagster job execute -m pipeline.definitions -j quick`. If that fails, the `report` job shows what the
+other experiments gave, and the exit code is 1 all the same.
+"""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import duckdb
+
+from assets.registry import STAGES
+from assets.stage import Replicate, clock
+from ops.spec.study import StudySpec
+from pipeline.jobs import RESERVED
+from pipeline.studies import StudyError, declared_studies
+from warehouse.store import Store
+
+QUIET = ["-W", "ignore:Function `job_execute_command` is superseded"]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What the last run of a job says of one replicate: stages taken from the store, computed, and seconds."""
+
+    hits: int
+    misses: int
+    seconds: float
+
+
+def execute(job: str) -> int:
+    """`dagster job execute` in a process of its own, interrupts passed on. Returns its exit code."""
+    command = [sys.executable, *QUIET, "-m", "dagster", "job", "execute", "-m", "pipeline.definitions", "-j", job]
+    child = subprocess.Popen(command)
+    handlers = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, lambda number, frame: child.send_signal(number)),
+    }
+    try:
+        return child.wait()
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def ran(instance: dg.DagsterInstance, job: str, replicates: Sequence[Replicate]) -> tuple[dict[str, Ran], Ran]:
+    """What the newest run of `job` did, by replicate and for the assets over all experiments."""
+    records = instance.get_run_records(dg.RunsFilter(job_name=job), limit=1)
+    events = instance.all_logs(records[0].dagster_run.run_id) if records else []
+    told: dict[tuple[str, ...], dict[str, Any]] = {}
+    for entry in events:
+        event = entry.dagster_event
+        if event is not None and event.is_step_materialization:
+            materialization = event.step_materialization_data.materialization
+            told[tuple(materialization.asset_key.path)] = {k: v.value for k, v in materialization.metadata.items()}
+
+    def counted(paths: Sequence[tuple[str, ...]]) -> Ran:
+        found = [told[path] for path in paths if path in told]
+        hits = sum(metadata["cache"] == "hit" for metadata in found)
+        return Ran(hits, len(found) - hits, sum(float(metadata["seconds"]) for metadata in found))
+
+    each = {
+        str(replicate): counted(
+            [(replicate.experiment.name, f"{stage.name}_s{replicate.seed}") for stage in STAGES]
+        )
+        for replicate in replicates
+    }
+    return each, counted([path for path in told if len(path) == 1])
+
+
+def measured(warehouse: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """The view `overview` of a warehouse file, by experiment and seed; empty if there is no file."""
+    if not warehouse.is_file():
+        return {}
+    with duckdb.connect(str(warehouse), read_only=True) as connection:
+        rows = connection.sql("FROM overview").pl().to_dicts()
+    return {(row["experiment"], row["seed"]): row for row in rows}
+
+
+def table(replicates: Sequence[Replicate], did: dict[str, Ran], found: dict[tuple[str, int], dict[str, Any]]) -> str:
+    """The table that a run ends with: one line an experiment and seed."""
+    lines = [("experiment", "seed", "accuracy by hops", "positional", "symbolic", "heads", "cache", "seconds")]
+    for replicate in replicates:
+        ran, row = did[str(replicate)], found.get((replicate.experiment.name, replicate.seed), {})
+        due = sum(stage.applies(replicate.experiment) for stage in STAGES)
+        short = due - ran.hits - ran.misses
+        cache = "hit" if ran.hits == due else "miss" if ran.misses == due else f"{ran.hits} hits, {ran.misses} misses"
+        lines.append(
+            (
+                replicate.experiment.name,
+                str(replicate.seed),
+                row.get("accuracy_by_hop") or "-",
+                *(_cell(row.get(field)) for field in ("n_positional", "n_symbolic", "n_heads")),
+                f"NOT FINISHED ({short} of {due} stages missing)" if short else cache,
+                f"{ran.seconds:.1f}",
+            )
+        )
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def _cell(value: Any) -> str:
+    return "-" if value is None else str(value)
+
+
+def chosen(name: str) -> StudySpec:
+    """The declared study of that name. Raises StudyError."""
+    studies = {study.study: study for study in declared_studies()}
+    if name not in studies:
+        raise StudyError(f"there is no study {name!r}; declared are {', '.join(sorted(studies))}")
+    return studies[name]
+
+
+def main(name: str) -> int:
+    """Run the study, print what came out, return the exit code."""
+    try:
+        study = chosen(name)
+    except StudyError as error:
+        error.show()
+        return error.exit_code
+    replicates = [Replicate(experiment, seed) for experiment in study.experiments for seed in experiment.seeds]
+    began = time.monotonic()
+    code = execute(name)
+    if code == 1:
+        execute(RESERVED)
+    store = Store.from_environment()
+    with dg.DagsterInstance.get() as instance:
+        each, over_all = ran(instance, name, replicates)
+    misses = sum(did.misses for did in each.values())
+    print()
+    print(table(replicates, each, measured(store.root / "warehouse.duckdb")))
+    print()
+    if code:
+        print(f"{name}: failed; finished stages are kept, and `dagster job execute` goes on from them.")
+    elif not misses and not over_all.misses:
+        print(f"{name}: everything was in the store, nothing was computed ({clock(time.monotonic() - began)}).")
+    else:
+        print(f"{name}: {misses} stages computed in {clock(time.monotonic() - began)}.")
+    report = store.root / "report" / "index.html"
+    print(report if report.is_file() else f"{report} does not exist yet")
+    return code
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m pipeline.run STUDY")
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,78 @@
+"""The declared studies: every YAML file in pipeline/experiments and in the folders of $ROPEWALK_EXPERIMENTS."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ops.spec.study import ExperimentSpec, SpecError, StudySpec, canonical_json, parse_study
+
+OWN = Path(__file__).parent / "experiments"
+
+
+class StudyError(click.ClickException):
+    """A study that cannot be run: `dagster` prints the sentence alone, without a traceback, and exits with 1."""
+
+
+def folders() -> list[Path]:
+    """Where studies are looked for: the project's own folder, then those of $ROPEWALK_EXPERIMENTS (a path list)."""
+    listed = os.environ.get("ROPEWALK_EXPERIMENTS", "").split(os.pathsep)
+    return [OWN, *(Path(folder).expanduser() for folder in listed if folder)]
+
+
+def declared_studies(searched: Sequence[Path] | None = None) -> tuple[StudySpec, ...]:
+    """All studies, by file name. Raises StudyError with one sentence: file, field, remedy."""
+    studies: list[StudySpec] = []
+    sources: dict[tuple[str, str], Path] = {}
+    for folder in folders() if searched is None else searched:
+        if not folder.is_dir():
+            raise StudyError(f"{folder}: no such folder; correct ROPEWALK_EXPERIMENTS")
+        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+            study = _read(path)
+            _refuse_second(sources, ("study", study.study), path)
+            for experiment in study.experiments:
+                _refuse_second(sources, ("experiment", experiment.name), path)
+            studies.append(study)
+    return tuple(studies)
+
+
+def _read(path: Path) -> StudySpec:
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise StudyError(f"{shown(path)}: cannot be read ({error.strerror}); correct the file or remove it") from None
+    try:
+        return parse_study(text, shown(path))
+    except SpecError as error:
+        raise StudyError(str(error)) from None
+
+
+def _refuse_second(sources: dict[tuple[str, str], Path], name: tuple[str, str], path: Path) -> None:
+    if name in sources:
+        kind, text = name
+        field = "study" if kind == "study" else f"experiments.{text}"
+        raise StudyError(
+            f"{shown(path)}: {field}: the {kind} {text!r} is declared in {shown(sources[name])} already; rename one"
+        )
+    sources[name] = path
+
+
+def shown(path: Path) -> str:
+    """A path as a user would type it: relative to the current folder where it lies below it."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def digest(studies: Sequence[StudySpec]) -> str:
+    """One hash over everything that all studies declare."""
+    content = [study.model_dump(mode="json") for study in studies]
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
+def experiments(studies: Sequence[StudySpec]) -> list[ExperimentSpec]:
+    """Every experiment of every study."""
+    return [experiment for study in studies for experiment in study.experiments]
