@@ -1,0 +1,161 @@
+"""Scores of every head of a GPT-J from one forward pass.
+
+A plane's share of the logit of content s at position p, for the query at n, is Re(q·k̄ e^{iθ(n − p)}) with q and k
+the plane's query and key of content s, read as complex numbers before RoPE. So conj(q)·k of every content, times one
+table of cosines and sines of θ(n − p), is the whole position × content matrix: one matrix product for all inputs whose
+query stands at n.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ops.model.gptj import GPTJ, LayerState
+from ops.model.rope import RotaryTable
+from ops.scores.closed_form import SwapScores, check_taus, score_groups
+
+Queries = Literal["last"] | Int[Tensor, "input"] | Int[Tensor, "input query"]
+
+_HIDDEN_PER_CHUNK = 2**22  # numbers in one layer's hidden state: 16 MB in float32
+_LOGITS_PER_CHUNK = 2**19  # numbers in the position × content matrices held at once: 4 MB
+
+
+class HeadDetails(NamedTuple):
+    """float64, NaN at padding; the query axis is absent where the queries had none."""
+
+    scores: Float[Tensor, "input *query tau layer head 2"]  # positional, symbolic
+    entropy: Float[Tensor, "input *query layer head"]  # nats, of the true attention row
+    own_mass: Float[Tensor, "input *query layer head"]  # attention of the query on itself
+    negligible_mass: Float[Tensor, "input *query tau layer head"]  # α on swaps with a norm below 1e-8
+
+
+def score_heads(
+    model: GPTJ,
+    ids: Int[Tensor, "input position"],
+    queries: Queries = "last",
+    taus: Sequence[float] = (1e-4, 1e-2),
+    eps: float = 0.0,
+    rotary: RotaryTable | None = None,
+) -> Float[Tensor, "input *query tau layer head 2"]:
+    """Positional [..., 0] and symbolic [..., 1] score of every head on every input.
+
+    `queries`: "last", one position an input, or several, padded with -1 (their scores are NaN); a query needs two
+    keys before it, so positions count from 2. `taus`, `eps`: see `closed_form.swap_scores`. `rotary`: another table
+    of angles than the model's. The forward pass runs in the model's precision, all that follows in float64.
+    Source: arXiv 2511.11579 §3, 2605.31558 App. D. Raises ValueError on a wrong query, τ or eps, or non-finite logits.
+    """
+    return head_details(model, ids, queries, taus, eps, rotary).scores
+
+
+def head_details(
+    model: GPTJ,
+    ids: Int[Tensor, "input position"],
+    queries: Queries = "last",
+    taus: Sequence[float] = (1e-4, 1e-2),
+    eps: float = 0.0,
+    rotary: RotaryTable | None = None,
+) -> HeadDetails:
+    """As `score_heads`, with entropy, own mass and negligible mass beside the scores."""
+    check_taus(taus)
+    table = _query_table(ids, queries)
+    device = model.lm_head.weight.device
+    angles = model.rotary if rotary is None else rotary
+    n_layers, n_heads, _ = angles.shape
+    shape = (*table.shape, n_layers, n_heads)
+    new = {"dtype": torch.float64, "device": device}
+    scores = torch.full((*shape, len(taus), 2), torch.nan, **new)
+    entropy, own_mass = torch.full(shape, torch.nan, **new), torch.full(shape, torch.nan, **new)
+    negligible = torch.full((*shape, len(taus)), torch.nan, **new)
+
+    chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
+    with torch.inference_mode():
+        for start in range(0, len(ids), chunk):
+            wanted = table[start : start + chunk].to(device)
+            places = [(n, *torch.nonzero(wanted == n, as_tuple=True)) for n in wanted.unique().tolist() if n >= 0]
+            for state in model.layers(ids[start : start + chunk].to(device), rotary):
+                for rows, columns, part in _score_layer(state, angles, places, taus, eps):
+                    at = (start + rows, columns, state.layer)
+                    scores[at] = part.scores.transpose(0, 1)
+                    entropy[at] = part.entropy.T
+                    own_mass[at] = part.own_mass.T
+                    negligible[at] = part.negligible_mass.transpose(0, 1)
+    details = HeadDetails(scores.movedim((-2, -1), (2, 5)), entropy, own_mass, negligible.movedim(-1, 2))
+    if not isinstance(queries, str) and queries.ndim == 2:
+        return details
+    return HeadDetails(*(part[:, 0] for part in details))
+
+
+def _query_table(ids: Tensor, queries: Queries) -> Int[Tensor, "input query"]:
+    """The queries as input × query on the CPU, checked."""
+    if ids.ndim != 2 or ids.is_floating_point():
+        raise ValueError(f"ids must be integers, input × position, not {ids.dtype} of shape {tuple(ids.shape)}")
+    length = ids.shape[1]
+    if isinstance(queries, str):
+        if queries != "last":
+            raise ValueError(f'queries must be "last" or positions, not {queries!r}')
+        queries = torch.full((len(ids),), length - 1)
+    if queries.is_floating_point() or queries.ndim not in (1, 2) or len(queries) != len(ids):
+        raise ValueError(
+            f"queries must be integers, one row an input ({len(ids)}), not {queries.dtype} of shape "
+            f"{tuple(queries.shape)}"
+        )
+    table = queries.detach().cpu().to(torch.int64).reshape(len(ids), -1)
+    padding = table == -1 if queries.ndim == 2 else torch.zeros_like(table, dtype=torch.bool)
+    wrong = ~padding & ((table < 2) | (table >= length))
+    if bool(wrong.any()):
+        row, column = (int(i) for i in torch.nonzero(wrong)[0])
+        raise ValueError(
+            f"query {int(table[row, column])} of input {row} is not a position from 2 to {length - 1}: "
+            "a swap needs two keys before the query"
+        )
+    return table
+
+
+def _score_layer(
+    state: LayerState,
+    angles: RotaryTable,
+    places: Sequence[tuple[int, Tensor, Tensor]],
+    taus: Sequence[float],
+    eps: float,
+) -> Iterator[tuple[Tensor, Tensor, SwapScores]]:
+    """For each query position: which inputs and columns of the table, and their scores, "head input …"."""
+    keys = state.key.permute(1, 2, 0, 3).to(torch.float64, memory_format=torch.contiguous_format)  # (H, T, B, D)
+    theta, present, scale = (
+        part[state.layer].to(keys.device) for part in (angles.theta, angles.present, angles.logit_scale)
+    )
+    for n, rows, columns in places:
+        query = state.query[rows, :, n].transpose(0, 1).to(torch.float64) * scale[:, None, None]  # (H, B, D)
+        turns = (n - torch.arange(n, device=keys.device))[:, None] * theta[:, None]  # (H, n, plane)
+        table = torch.stack([turns.cos(), turns.sin()], -1) * present[:, None, :, None]
+        step = max(1, _LOGITS_PER_CHUNK // (len(keys) * n * n))
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            logits, own = _placed_logits(query[:, start : start + step], keys[:, : n + 1], part, table)
+            yield part, columns[start : start + step], score_groups(logits, own, taus, eps)
+
+
+def _placed_logits(
+    query: Float[Tensor, "head batch dim"],
+    keys: Float[Tensor, "head key input dim"],
+    rows: Int[Tensor, " batch"],
+    table: Float[Tensor, "head position plane 2"],
+) -> tuple[Float[Tensor, "head square batch"], Float[Tensor, "head batch"]]:
+    """Logit of each content at each position (flat, position first), and of the query on itself, the last key."""
+    heads, n, planes, _ = table.shape
+    batch = len(rows)
+    if batch < keys.shape[2]:
+        keys = keys.index_select(2, rows)
+    q, k = (torch.view_as_complex(x[..., : 2 * planes].reshape(*x.shape[:-1], planes, 2)) for x in (query, keys))
+    products = torch.view_as_real(q.conj().resolve_conj()[:, None] * k).flatten(-2)  # (H, n+1, B, 2·plane)
+    waves = table.flatten(-2)
+    logits = waves @ products[:, :n].flatten(1, 2).mT
+    own = products[:, n, :, ::2] @ (table[:, 0, :, :].square().sum(-1))[..., None]  # cos² + sin² = present
+    own = own[..., 0]
+    if query.shape[-1] > 2 * planes:
+        plain = torch.einsum("hbd,hkbd->hkb", query[..., 2 * planes :], keys[..., 2 * planes :])
+        logits = logits + plain[:, :n].flatten(1)[:, None]
+        own = own + plain[:, n]
+    return logits.reshape(heads, n * n, batch), own
