@@ -1,5 +1,5 @@
 """Task generators, vocabularies, oracle solvers and shortcut baselines."""
 
-from ops.tasks import dataset, letter, letter_matched, number, registry
+from ops.tasks import dataset, letter, letter_matched, number, registry, shortcuts
 
-__all__ = ["dataset", "letter", "letter_matched", "number", "registry"]
+__all__ = ["dataset", "letter", "letter_matched", "number", "registry", "shortcuts"]

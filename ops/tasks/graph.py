@@ -104,7 +104,7 @@ def among_others(
     return drawn
 
 
-def sorted_rows(columns: Sequence[ndarray] | ndarray) -> list[Int[ndarray, "row"]] | Int[ndarray, "k row"]:
+def sorted_rows(columns: Sequence[ndarray] | ndarray) -> Sequence[ndarray] | Int[ndarray, "k row"]:
     """The columns with each row's values in rising order."""
     return np.sort(np.asarray(columns), axis=0) if len(columns) > 1 else columns
 
