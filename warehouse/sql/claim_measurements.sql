@@ -1,0 +1,6 @@
+-- What each run measured for each claim, and whether the criterion holds on that run. A new stage adds its view here.
+FROM claims_accuracy
+UNION ALL BY NAME
+FROM claims_heads
+UNION ALL BY NAME
+FROM claims_frequency

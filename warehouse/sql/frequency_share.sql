@@ -1,0 +1,16 @@
+-- Share of each frequency ID in a layer's squared use at the last checkpoint (sums to 1 a layer), mean over seeds and heads.
+WITH ends AS (SELECT experiment, seed, max(step) AS step FROM frequency_use GROUP BY experiment, seed),
+shares AS (
+    SELECT
+        u.experiment, u.seed, u.layer, u.head, u.frequency_id, u.theta, u.mean,
+        u.mean * u.mean / nullif(sum(u.mean * u.mean) OVER (PARTITION BY u.experiment, u.seed, u.layer, u.head), 0) AS share
+    FROM frequency_use AS u
+    JOIN ends USING (experiment, seed, step)
+)
+SELECT
+    e.profile AS study, s.experiment, s.layer, s.frequency_id,
+    s.frequency_id - 0.5 AS id_from, s.frequency_id + 0.5 AS id_to,
+    any_value(s.theta) AS theta, avg(s.share) AS share, avg(s.mean) AS mean_use, count(DISTINCT s.seed) AS n_seeds
+FROM shares AS s
+JOIN experiments AS e USING (experiment, seed)
+GROUP BY e.profile, s.experiment, s.layer, s.frequency_id

@@ -1,0 +1,6 @@
+-- Each study of the store with its experiments and seeds.
+SELECT
+    profile AS study, count(DISTINCT experiment) AS n_experiments, count(*) AS n_runs,
+    string_agg(DISTINCT experiment, ', ' ORDER BY experiment) AS experiments
+FROM experiments
+GROUP BY profile
