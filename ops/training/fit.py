@@ -1,0 +1,233 @@
+"""Train one model in one folder, to the end, however often it is interrupted on the way.
+
+    workdir/checkpoints/step_000050/{config.json, model.safetensors}    the snapshots, the result
+    workdir/resume/step_000050/{state.json, state.safetensors}          the last two resumable states
+
+Batches, dropout masks, learning rates and initial weights are functions of the seed and the step. So a training that
+was killed at any moment continues from its last state to the same weights, snapshots and log, bit for bit, on the same
+machine with the same number of threads.
+"""
+
+import hashlib
+import json
+import logging
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lightning.pytorch as pl
+import polars
+from lightning.pytorch.loggers import Logger
+from lightning.pytorch.plugins.precision import MixedPrecision
+from torch.amp.grad_scaler import GradScaler
+
+from ops.model.gptj import GPTJ
+from ops.spec.model import ModelSpec
+from ops.spec.training import TrainingSpec
+from ops.training.data import SequenceData, TrainingData
+from ops.training.durable import TrainingWriteError, remove_unfinished
+from ops.training.interruption import StopOnSignal, pass_on
+from ops.training.log import TrainingDiverged, TrainingLog
+from ops.training.module import LastTokenTraining, initial_model
+from ops.training.progress import Progress, ProgressReport, TerminalProgress
+from ops.training.resume import ResumableState, SavedState, latest_state
+from ops.training.snapshots import (
+    Snapshots,
+    damaged_snapshot,
+    remove_unknown_snapshots,
+    snapshot_name,
+    write_snapshot,
+)
+from ops.training.validation import ValidationAccuracy
+from ops.training.workdir_lock import sole_user
+
+logger = logging.getLogger(__name__)
+
+
+class FitResult(NamedTuple):
+    """A finished training. `log` has the columns step, loss, learning_rate, steps_per_s, grad_norm.
+
+    `summary` is plain JSON values; `checkpoints` is step → folder.
+    """
+
+    log: polars.DataFrame
+    summary: dict[str, Any]
+    checkpoints: dict[int, Path]
+
+
+def fit(
+    *,
+    task_data: TrainingData,
+    vocabulary_size: int,
+    model: ModelSpec,
+    training: TrainingSpec,
+    seed: int,
+    workdir: Path,
+    report: Callable[[Progress], None] | None = None,
+    accelerator: str = "auto",
+    devices: int | str = 1,
+    callbacks: Sequence[pl.Callback] = (),
+    loggers: Sequence[Logger] = (),
+) -> FitResult:
+    """Train `model` on `task_data` in `workdir`, continuing what an interrupted call left there.
+
+    A finished folder is verified and returned at once. `report` gets a Progress every 5 seconds (default: a bar on the
+    terminal). `accelerator` and `devices` are Lightning's; `callbacks` and `loggers` are added to ours.
+    Raises TrainingDiverged (nothing is kept), TrainingWriteError (the last resumable state is kept), OtherTraining
+    (the folder belongs to another training), ValueError (data that do not fit); an interruption stays one:
+    KeyboardInterrupt, SystemExit(143), or what the caller's own signal handler raises.
+    Source of the recipe: arXiv:2605.31558 App. C.
+    """
+    _check_data(task_data, vocabulary_size)
+    started, checkpoints = time.perf_counter(), workdir / "checkpoints"
+    with sole_user(workdir):
+        identity = _identity(task_data, vocabulary_size, model, training, seed)
+        module = LastTokenTraining(initial_model(model, vocabulary_size, seed), training, seed)
+        log, snapshots = TrainingLog(training), Snapshots(checkpoints, training)
+        validation = ValidationAccuracy(task_data, training.steps, every=-(-training.steps // 20))
+        state = _recover(workdir, identity, snapshots, module.model)
+        resumable = ResumableState(workdir / "resume", identity, state)
+        if state is not None and state.step == training.steps:
+            for callback in (log, snapshots, validation):
+                callback.load_state_dict(state.callbacks[type(callback).__name__])
+        else:
+            stop = StopOnSignal(resumable)
+            progress = ProgressReport(report or TerminalProgress(), training.steps, validation=validation)
+            ours = [*callbacks, log, validation, snapshots, resumable, progress, stop]
+            data = SequenceData(task_data, training.batch_size, training.steps, seed)
+            try:
+                with _quiet_lightning():
+                    trainer = _trainer(training, accelerator, devices, ours, list(loggers), workdir)
+                    _run(trainer, module, data)
+            except TrainingDiverged:
+                for folder in (checkpoints, workdir / "resume"):
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
+            if stop.received is not None:
+                logger.warning("Training was stopped at step %d of %d.", trainer.global_step, training.steps)
+                pass_on(stop.received)
+        summary = {
+            "steps": training.steps,
+            "resumed_from_step": None if state is None else state.step,
+            "final_loss": log.rows[-1]["loss"],
+            "validation_accuracy": {str(hop): value for hop, value in validation.latest.items()},
+            "n_parameters": sum(p.numel() for p in module.model.parameters()),
+            "n_checkpoints": len(snapshots.digests),
+            "wall_s": time.perf_counter() - started,
+        }
+        folders = {step: checkpoints / snapshot_name(step) for step in sorted(snapshots.digests)}
+        return FitResult(log.frame(), summary, folders)
+
+
+def _check_data(data: TrainingData, vocabulary_size: int) -> None:
+    for split in ("train", "validation"):
+        ids, labels = getattr(data, f"{split}_ids"), getattr(data, f"{split}_labels")
+        if len(ids) != len(labels):
+            raise ValueError(f"the {split} split has {len(ids)} sequences and {len(labels)} labels")
+        for what, values in ((f"{split}_ids", ids), (f"{split}_labels", labels)):
+            if values.numel() and not 0 <= int(values.min()) <= int(values.max()) < vocabulary_size:
+                raise ValueError(f"{what} has token ids outside 0 … {vocabulary_size - 1}, the model's vocabulary")
+
+
+def _identity(
+    data: TrainingData, vocabulary_size: int, model: ModelSpec, training: TrainingSpec, seed: int
+) -> str:
+    """SHA-256 over all that decides the result: specs, seed and data."""
+    settings = {"model": model.model_dump(mode="json"), "training": training.model_dump(mode="json")}
+    settings |= {"seed": seed, "vocabulary_size": vocabulary_size}
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for tensor in data:
+        digest.update(json.dumps([str(tensor.dtype), list(tensor.shape)]).encode())
+        digest.update(tensor.contiguous().numpy().data)
+    return digest.hexdigest()
+
+
+def _recover(workdir: Path, identity: str, snapshots: Snapshots, model: GPTJ) -> SavedState | None:
+    """The state to continue from, with exactly the snapshots it vouches for on disk, whole; None to start afresh."""
+
+    def digests(state: SavedState) -> dict[int, dict[str, str]]:
+        return {int(step): files for step, files in state.callbacks["Snapshots"]["digests"].items()}
+
+    def problem(state: SavedState) -> str | None:
+        damaged = damaged_snapshot(snapshots.folder, digests(state))
+        if damaged is None:
+            return None
+        step, wrong = damaged
+        folder = snapshots.folder / snapshot_name(step)
+        if step < state.step:
+            return f"is later than the snapshot of step {step}, and that one {wrong}"
+        logger.warning("The snapshot %s %s; it is written again from the resumable state.", folder, wrong)
+        write_snapshot(folder, model, state.weights)
+        return None
+
+    state = latest_state(workdir / "resume", identity, problem)
+    remove_unfinished(workdir / "resume") if state else None
+    remove_unknown_snapshots(snapshots.folder, digests(state) if state else ())
+    if state is not None:
+        logger.info("Continuing the training in %s from step %d.", workdir, state.step)
+    return state
+
+
+def _trainer(
+    training: TrainingSpec,
+    accelerator: str,
+    devices: int | str,
+    callbacks: list[pl.Callback],
+    loggers: list[Logger],
+    workdir: Path,
+) -> pl.Trainer:
+    plugins, precision = [], training.precision
+    if precision == "16-mixed" and accelerator == "cpu":
+        # Lightning silently swaps fp16 for bf16 on a CPU; torch can do fp16 there.
+        plugins, precision = [MixedPrecision("16-mixed", "cpu", GradScaler("cpu"))], None
+    return pl.Trainer(
+        accelerator=accelerator,
+        devices=devices,
+        precision=precision,
+        plugins=plugins,
+        max_steps=training.steps,
+        callbacks=callbacks,
+        logger=loggers or False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        limit_val_batches=0,
+        num_sanity_val_steps=0,
+        log_every_n_steps=1,
+        default_root_dir=workdir,
+    )
+
+
+def _run(trainer: pl.Trainer, module: LastTokenTraining, data: SequenceData) -> None:
+    try:
+        trainer.fit(module, datamodule=data)
+    except SystemExit as exit_:
+        # Lightning turns a Ctrl-C from outside our own handler into exit code 1.
+        if isinstance(exit_.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from exit_
+        raise
+
+
+@contextmanager
+def _quiet_lightning() -> Iterator[None]:
+    """No hardware table, tips and `max_steps reached` from Lightning while it runs; its warnings stay.
+
+    But for one: Lightning 2.6 uses a class that PyTorch 2.13 deprecates.
+    """
+    log = logging.getLogger("lightning.pytorch")
+    level = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)` is deprecated", FutureWarning)
+            yield
+    finally:
+        log.setLevel(level)
+
+
+__all__ = ["FitResult", "Progress", "TrainingData", "TrainingDiverged", "TrainingWriteError", "fit"]

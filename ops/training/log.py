@@ -1,0 +1,129 @@
+"""The training log, and the stop with an error when the numbers leave the finite or the useful."""
+
+import logging
+import math
+import time
+from typing import Any
+
+import lightning.pytorch as pl
+import polars as pl_frame
+import torch
+from torch import Tensor
+
+from ops.spec.training import TrainingSpec
+from ops.training.module import LastTokenTraining
+from ops.training.schedule import learning_rate
+
+LOG_SCHEMA = {
+    "step": pl_frame.Int64,
+    "loss": pl_frame.Float64,
+    "learning_rate": pl_frame.Float64,
+    "steps_per_s": pl_frame.Float64,
+    "grad_norm": pl_frame.Float64,
+}
+
+logger = logging.getLogger(__name__)
+
+
+class TrainingDiverged(RuntimeError):
+    """The loss, a gradient or a weight is not finite, or the loss stays far above that of guessing."""
+
+
+def diverged(what: str, step: int, loss: float | None, training: TrainingSpec) -> TrainingDiverged:
+    """The one-sentence error: what happened, step, loss, learning rate, remedy."""
+    rate = learning_rate(training, max(step - 1, 0))
+    shown = "" if loss is None else f", loss {loss:.4g}"
+    remedy = "lower learning_rate, lengthen warmup_steps or set gradient_clip"
+    if training.precision == "16-mixed":
+        remedy += ', or train with precision "bf16-mixed" or "32"'
+    return TrainingDiverged(f"{what} at step {step}{shown}, learning rate {rate:.3g}: {remedy}; nothing was kept")
+
+
+class TrainingLog(pl.Callback):
+    """One row every `log_every` steps and at the last; the device is read at those steps only.
+
+    `rows` have step, loss (mean over the window), learning_rate (of the window's last step), steps_per_s, grad_norm
+    (of the last step, before clipping; None where the fp16 loss scaler skipped that step). Each row goes to the
+    trainer's loggers as well. Raises TrainingDiverged when the window's loss or gradient is not finite, or when the
+    loss has been above `tolerance` × ln(vocabulary), ten times that of guessing, for `patience` steps.
+    """
+
+    def __init__(self, training: TrainingSpec, *, tolerance: float = 10.0, patience: int = 100) -> None:
+        self.training, self.tolerance, self.patience = training, tolerance, patience
+        self.rows: list[dict[str, Any]] = []
+        self._loss_sum: Tensor | None = None
+        self._norm_sum: Tensor | None = None
+        self._steps = 0
+        self._steps_timed = 0
+        self._since = 0.0
+
+    def frame(self) -> pl_frame.DataFrame:
+        """The rows so far as a frame with the columns of LOG_SCHEMA."""
+        return pl_frame.DataFrame(self.rows, schema=LOG_SCHEMA)
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the window's clock."""
+        self._since, self._steps_timed = time.perf_counter(), 0
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Add this step to the window, and close the window where a row is due."""
+        assert isinstance(pl_module, LastTokenTraining)
+        assert pl_module.gradient_norm is not None
+        loss, norm = outputs["loss"], pl_module.gradient_norm
+        self._loss_sum = loss if self._loss_sum is None else self._loss_sum.to(loss.device) + loss
+        self._norm_sum = norm if self._norm_sum is None else self._norm_sum.to(norm.device) + norm
+        self._steps += 1
+        self._steps_timed += 1
+        step = trainer.global_step
+        if step % self.training.log_every == 0 or step == self.training.steps:
+            self._close_window(trainer, pl_module, step, float(norm))
+
+    def _close_window(self, trainer: pl.Trainer, module: LastTokenTraining, step: int, norm: float) -> None:
+        assert self._loss_sum is not None
+        assert self._norm_sum is not None
+        mean: Any = trainer.strategy.reduce(self._loss_sum / self._steps, reduce_op="mean")
+        loss = float(mean)
+        scaled = self.training.precision == "16-mixed"
+        if not math.isfinite(loss):
+            raise diverged("The loss is not finite", step, loss, self.training)
+        if not scaled and not math.isfinite(float(self._norm_sum)):
+            raise diverged("The gradient is not finite", step, loss, self.training)
+        now = time.perf_counter()
+        row = {
+            "step": step,
+            "loss": loss,
+            "learning_rate": learning_rate(self.training, step - 1),
+            "steps_per_s": self._steps_timed / (now - self._since),
+            "grad_norm": norm if math.isfinite(norm) else None,
+        }
+        self.rows.append(row)
+        self._raise_if_lost(module.model.vocabulary_size)
+        for target in trainer.loggers:
+            target.log_metrics({k: v for k, v in row.items() if k != "step" and v is not None}, step)
+        self._loss_sum = self._norm_sum = None
+        self._steps, self._steps_timed, self._since = 0, 0, now
+
+    def _raise_if_lost(self, vocabulary_size: int) -> None:
+        guess, last = math.log(max(vocabulary_size, 2)), self.rows[-1]
+        recent = [row for row in self.rows if row["step"] > last["step"] - self.patience]
+        if last["step"] >= self.patience and all(row["loss"] > self.tolerance * guess for row in recent):
+            raise diverged(
+                f"The loss has been {self.tolerance:g} times that of guessing ({guess:.3g}) for {self.patience} steps",
+                last["step"],
+                last["loss"],
+                self.training,
+            )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Rows and the open window, exactly, as JSON values."""
+        sums = [None if value is None else float(value) for value in (self._loss_sum, self._norm_sum)]
+        return {"rows": self.rows, "loss_sum": sums[0], "norm_sum": sums[1], "steps": self._steps}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from the state of `state_dict`."""
+        self.rows = [dict(row) for row in state_dict["rows"]]
+        self._steps = state_dict["steps"]
+        sums = [state_dict["loss_sum"], state_dict["norm_sum"]]
+        self._loss_sum, self._norm_sum = (None if v is None else torch.tensor(v, dtype=torch.float32) for v in sums)
