@@ -9,8 +9,8 @@ REACHED = 0.99
 def compute(work: Work) -> Computed:
     """Evaluate each checkpoint on validation and a stratified part of the test split, the last on all of it."""
     import polars as pl
-
     from ops.scores.accuracy import accuracy_frame
+
     from ops.tasks.dataset import stratified_sample
 
     spec = work.replicate.experiment.accuracy
@@ -48,7 +48,9 @@ ACCURACY = Stage(
     inputs=("dataset", "checkpoints"),
     tables=("accuracy",),
     checks=(
-        Check("accuracy_reached", f"The last checkpoint's test accuracy is {REACHED} in every hop class.", blocking=False),
+        Check(
+            "accuracy_reached", f"The last checkpoint's test accuracy is {REACHED} in every hop class.", blocking=False
+        ),
     ),
     kinds=("torch", "polars", "parquet"),
 )

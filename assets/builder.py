@@ -205,7 +205,7 @@ def column_schemas(tables: Sequence[str]) -> dict[str, Any]:
     schemas = {
         name: dg.TableSchema(
             columns=[
-                dg.TableColumn(column.name, str(column.dtype), description=described(column.comment, column.unit))
+                dg.TableColumn(column.name, str(column.dtype), description=column.description)
                 for column in TABLES[name].columns
             ]
         )
@@ -213,8 +213,3 @@ def column_schemas(tables: Sequence[str]) -> dict[str, Any]:
     }
     labelled = {f"schema/{name}": dg.MetadataValue.table_schema(schema) for name, schema in schemas.items()}
     return labelled | ({"dagster/column_schema": schemas[tables[0]]} if tables else {})
-
-
-def described(comment: str, unit: str | None) -> str:
-    """A column's comment with its unit."""
-    return f"{comment} [{unit}]" if unit else comment

@@ -1,24 +1,25 @@
 """Stage `checkpoints`: training, with the weights of every checkpoint step and the training log."""
 
 import time
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from assets import dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work, clock
+from assets.stage import Check, Computed, Stage, Verdict, Work
 
 if TYPE_CHECKING:
     from ops.model.gptj import GPTJ
     from ops.training.progress import Progress
     from warehouse.store import Artifact
 
-TOLD_EVERY_S = 10.0
 OBSERVED_EVERY_S = 60.0
 
 
 def compute(work: Work) -> Computed:
     """Train, or go on training where a killed run stopped."""
     from ops.tasks.registry import vocabulary_size
-    from ops.training.fit import TrainingData, fit
+    from ops.training.data import TrainingData
+    from ops.training.fit import fit
 
     experiment = work.replicate.experiment
     train = dataset.load(work.inputs["dataset"], "train")
@@ -32,23 +33,45 @@ def compute(work: Work) -> Computed:
         workdir=work.folder,
         report=Reporter(work),
     )
-    return Computed(tables={"training_log": fitted.log}, folders=("checkpoints",), summary=fitted.summary)
+    digests = [sha256((folder / "model.safetensors").read_bytes()).digest() for folder in fitted.checkpoints.values()]
+    n_distinct = len(set(digests))
+    return Computed(
+        tables={"training_log": fitted.log},
+        folders=("checkpoints",),
+        summary=fitted.summary,
+        verdicts={
+            "checkpoints_distinct": Verdict(
+                n_distinct == len(experiment.training.all_checkpoint_steps),
+                {"n_checkpoints": len(digests), "n_distinct": n_distinct},
+            )
+        },
+        curves={"loss": fitted.log["loss"].to_list()},
+    )
 
 
 class Reporter:
-    """Training progress in the run's log every 10 s, and on the asset (as an observation) every minute."""
+    """Training progress: a line in the run's log each time, an observation on the asset first and every minute."""
 
     def __init__(self, work: Work):
-        self.work, self.told, self.observed = work, time.monotonic(), time.monotonic()
+        self.work = work
+        self.observed = -OBSERVED_EVERY_S
 
     def __call__(self, progress: "Progress") -> None:
-        now = time.monotonic()
-        if now - self.told >= TOLD_EVERY_S:
-            self.told = now
-            self.work.log(str(progress))
-        if now - self.observed >= OBSERVED_EVERY_S:
-            self.observed = now
-            self.work.observe({})
+        """Tell of `progress`."""
+        from ops.training.progress import describe
+
+        self.work.log(f"training {self.work.replicate}: {describe(progress)}")
+        if time.monotonic() - self.observed >= OBSERVED_EVERY_S:
+            self.observed = time.monotonic()
+            self.work.observe(
+                {
+                    "step": progress.step,
+                    "loss": progress.loss,
+                    "accuracy": progress.accuracy,
+                    "steps_per_s": progress.steps_per_s,
+                    "eta_s": progress.eta_s,
+                }
+            )
 
 
 def steps(checkpoints: "Artifact") -> list[int]:
@@ -67,3 +90,20 @@ def load(checkpoints: "Artifact", step: int) -> "GPTJ":
     checkpoints.file(f"{folder}/config.json")
     weights = checkpoints.file(f"{folder}/model.safetensors")
     return load_checkpoint(weights.parent, device="cuda" if torch.cuda.is_available() else "cpu")
+
+
+CHECKPOINTS = Stage(
+    name="checkpoints",
+    description="The trained model: its weights at every checkpoint step (safetensors), and the training log.",
+    code=("ops.training.fit", "ops.tasks.registry"),
+    reads=lambda experiment: {
+        "model": experiment.model.model_dump(mode="json"),
+        "training": experiment.training.model_dump(mode="json"),
+    },
+    compute=compute,
+    inputs=("dataset",),
+    tables=("training_log",),
+    checks=(Check("checkpoints_distinct", "Every declared checkpoint step has weights, and no two are equal."),),
+    kinds=("torch", "lightning", "safetensors"),
+    exclusive=True,
+)

@@ -8,7 +8,9 @@ COLOURS = ("#2563eb", "#ea580c", "#16a34a", "#9333ea", "#dc2626", "#0891b2", "#c
 WIDTH, HEIGHT, MARGIN, LINE = 420, 150, 10, 14
 
 
-def lines(title: str, series: Mapping[str, Sequence[float]], low: float | None = None, high: float | None = None) -> str:
+def lines(
+    title: str, series: Mapping[str, Sequence[float]], low: float | None = None, high: float | None = None
+) -> str:
     """Markdown with one line a series (same x, from left to right). `low` and `high` fix the scale.
 
     Raises ValueError on an empty selection or unequal lengths.

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import dagster as dg
+from assets.over_all import over_all_assets
 
 from assets.builder import stage_asset
-from assets.over_all import over_all_assets
 from assets.registry import STAGES
 from assets.stage import Replicate, Stage
 from ops.spec.study import StudySpec

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import dagster as dg
+from assets.over_all import OVER_ALL
 
 from assets.builder import SPECS_TAG
-from assets.over_all import OVER_ALL
 from ops.spec.study import StudySpec
 from pipeline import studies as declared
 from pipeline.executors import executor

@@ -67,9 +67,7 @@ def ran(instance: dg.DagsterInstance, job: str, replicates: Sequence[Replicate])
         return Ran(hits, len(found) - hits, sum(float(metadata["seconds"]) for metadata in found))
 
     each = {
-        str(replicate): counted(
-            [(replicate.experiment.name, f"{stage.name}_s{replicate.seed}") for stage in STAGES]
-        )
+        str(replicate): counted([(replicate.experiment.name, f"{stage.name}_s{replicate.seed}") for stage in STAGES])
         for replicate in replicates
     }
     return each, counted([path for path in told if len(path) == 1])

@@ -10,6 +10,7 @@ import click
 from ops.spec.study import ExperimentSpec, SpecError, StudySpec, canonical_json, parse_study
 
 OWN = Path(__file__).parent / "experiments"
+RESERVED = {"study": "report", "experiment": "results"}
 
 
 class StudyError(click.ClickException):
@@ -31,9 +32,9 @@ def declared_studies(searched: Sequence[Path] | None = None) -> tuple[StudySpec,
             raise StudyError(f"{folder}: no such folder; correct ROPEWALK_EXPERIMENTS")
         for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
             study = _read(path)
-            _refuse_second(sources, ("study", study.study), path)
+            _refuse_taken(sources, "study", study.study, path)
             for experiment in study.experiments:
-                _refuse_second(sources, ("experiment", experiment.name), path)
+                _refuse_taken(sources, "experiment", experiment.name, path)
             studies.append(study)
     return tuple(studies)
 
@@ -49,10 +50,12 @@ def _read(path: Path) -> StudySpec:
         raise StudyError(str(error)) from None
 
 
-def _refuse_second(sources: dict[tuple[str, str], Path], name: tuple[str, str], path: Path) -> None:
+def _refuse_taken(sources: dict[tuple[str, str], Path], kind: str, text: str, path: Path) -> None:
+    name = (kind, text)
+    field = "study" if kind == "study" else f"experiments.{text}"
+    if text == RESERVED[kind]:
+        raise StudyError(f"{shown(path)}: {field}: {text!r} is the pipeline's own name; choose another one")
     if name in sources:
-        kind, text = name
-        field = "study" if kind == "study" else f"experiments.{text}"
         raise StudyError(
             f"{shown(path)}: {field}: the {kind} {text!r} is declared in {shown(sources[name])} already; rename one"
         )

@@ -1,0 +1,190 @@
+"""Assets over all experiments: the warehouse here, the charts and the report in modules of their own.
+
+Each makes sure of what it is made from, so that they never mix two states of the store, whoever else publishes.
+"""
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from assets.builder import OWNERS, StoreResource, asset_key, refuse_changed_specs
+from assets.provenance import provenance
+from assets.stage import Replicate, Stage, plan
+from warehouse.keys import refuse_edited_code, stage_key
+from warehouse.store import Artifact, Store
+
+GROUP = "results"
+WAREHOUSE_CODE = ("warehouse.catalog",)
+DATABASE = "warehouse.duckdb"
+
+
+class Found:
+    """What the store holds of all declared replicates under their current keys, and what it lacks."""
+
+    def __init__(self, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]):
+        self.artifacts: dict[str, Artifact] = {}
+        self.missing: list[str] = []
+        self.rows: list[dict[str, Any]] = []
+        for replicate in replicates:
+            keys = plan(replicate, stages)
+            name = f"{replicate.experiment.name}/{{}}_s{replicate.seed}".format
+            for stage, key in keys.items():
+                if artifact := store.get(stage, key, verify="sizes"):
+                    self.artifacts[name(stage)] = artifact
+                else:
+                    self.missing.append(name(stage))
+            if any(name(stage) in self.artifacts for stage in keys):
+                self.rows.append(_row(replicate, keys["checkpoints"], self.artifacts.get(name("checkpoints"))))
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Key by artifact, e.g. quick_number/accuracy_s0."""
+        return {name: artifact.key for name, artifact in self.artifacts.items()}
+
+
+def _row(replicate: Replicate, key: str, checkpoints: Artifact | None) -> dict[str, Any]:
+    from warehouse.catalog import experiment_row
+
+    n_parameters = checkpoints.summary["n_parameters"] if checkpoints else None
+    return experiment_row(replicate.experiment, replicate.seed, key=key, n_parameters=n_parameters)
+
+
+def digest_of_files(*folders: str) -> str:
+    """One hash over the SQL and CSV files of folders of the package `warehouse`."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for entry in sorted((files("warehouse") / folder).iterdir(), key=lambda entry: entry.name):
+            if entry.name.endswith((".sql", ".csv")):
+                digest.update(f"{folder}/{entry.name}\0".encode() + entry.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def get_or_write(
+    context: dg.AssetExecutionContext,
+    store: Store,
+    name: str,
+    key: str,
+    code: Sequence[str],
+    inputs: Mapping[str, str],
+    write: Callable[[Path], object],
+    summary: Mapping[str, Any],
+) -> tuple[Artifact, str]:
+    """The artifact and "hit" or "miss"; `write(folder)` fills the empty folder that is published."""
+    if artifact := store.get(name, key):
+        return artifact, "hit"
+    with store.building(name, key) as work:
+        if artifact := store.get(name, key):
+            return artifact, "hit"
+        refuse_edited_code(code)
+        context.log.info(f"{name}: computing ({key[:12]})")
+        began = time.monotonic()
+        made = work / "made"
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir()
+        write(made)
+        wall_s = time.monotonic() - began
+
+        def move(folder: Path) -> None:
+            for path in made.iterdir():
+                path.rename(folder / path.name)
+
+        return store.publish(
+            name, key, move, spec={}, inputs=inputs, provenance=provenance(wall_s), summary=summary
+        ), "miss"
+
+
+def current_warehouse(
+    context: dg.AssetExecutionContext, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]
+) -> tuple[Artifact, str]:
+    """The database over everything that the store holds now."""
+    from warehouse.catalog import build
+
+    found = Found(store, replicates, stages)
+    reads = {"files": digest_of_files("sql", "paper"), "experiments": found.rows}
+    return get_or_write(
+        context,
+        store,
+        "warehouse",
+        stage_key("warehouse", reads, found.keys, WAREHOUSE_CODE),
+        WAREHOUSE_CODE,
+        found.keys,
+        lambda folder: build(folder / DATABASE, found.artifacts.values(), found.rows),
+        {"n_artifacts": len(found.artifacts), "missing": found.missing},
+    )
+
+
+def report_result(
+    context: dg.AssetExecutionContext, artifact: Artifact, cache: str, seconds: float, exposed: Path, **more: Any
+) -> dg.MaterializeResult:
+    """What Dagster is told of an artifact over all experiments."""
+    said = "in the store, nothing computed" if cache == "hit" else "computed"
+    context.log.info(f"{artifact.stage}: {said}; {exposed}")
+    return dg.MaterializeResult(
+        data_version=dg.DataVersion(artifact.key),
+        metadata={
+            "cache": cache,
+            "key": artifact.key,
+            "seconds": round(seconds, 2),
+            "computed_in_s": round(float(artifact.manifest["provenance"]["wall_s"]), 2),
+            "bytes": artifact.n_bytes,
+            "path": dg.MetadataValue.path(str(exposed)),
+            **more,
+        },
+    )
+
+
+def planned_version(replicates: Sequence[Replicate], stages: Sequence[Stage], code: Sequence[str]) -> str:
+    """The code version of an asset over all experiments: its own code, SQL and the keys of all that is declared."""
+    keys = {
+        f"{replicate.experiment.name}/{stage}_s{replicate.seed}": key
+        for replicate in replicates
+        for stage, key in plan(replicate, stages).items()
+    }
+    return stage_key("results", {"files": digest_of_files("sql", "paper")}, keys, code)
+
+
+def warehouse_asset(replicates: Sequence[Replicate], stages: Sequence[Stage], specs: str) -> dg.AssetsDefinition:
+    """The asset `warehouse`: one DuckDB file with every table and view, swapped in as store/warehouse.duckdb."""
+
+    @dg.asset(
+        key="warehouse",
+        deps=[
+            asset_key(replicate, stage)
+            for replicate in replicates
+            for stage in stages
+            if stage.applies(replicate.experiment)
+        ],
+        group_name=GROUP,
+        code_version=planned_version(replicates, stages, WAREHOUSE_CODE),
+        description="Every table and view in one DuckDB file over all that the store holds, open to readers any time.",
+        kinds={"duckdb", "sql"},
+        owners=OWNERS,
+    )
+    def warehouse(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult:
+        refuse_changed_specs(context, specs)
+        began = time.monotonic()
+        opened = store.open()
+        for path in opened.clean():
+            context.log.info(f"removed a dead writer's left-over {path}")
+        artifact, cache = current_warehouse(context, opened, replicates, stages)
+        exposed = opened.expose(artifact, DATABASE)
+        missing = artifact.summary["missing"]
+        if missing:
+            context.log.info(f"not in the store, so not in the warehouse: {', '.join(missing)}")
+        return report_result(
+            context,
+            artifact,
+            cache,
+            time.monotonic() - began,
+            exposed,
+            n_artifacts=artifact.summary["n_artifacts"],
+            missing=dg.MetadataValue.json(missing),
+        )
+
+    return warehouse
