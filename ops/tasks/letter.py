@@ -65,8 +65,11 @@ def _encoding(task: LetterTaskSpec, graph_rng: np.random.Generator, rng: np.rand
     return encode
 
 
-def solve(ids: Int[Tensor, "n position"], task: LetterTaskSpec = PAPER_SIZE) -> Solution:
-    """Follows the letters from the last token to a target pair. Raises ValueError as `pairs.solve_pairs` does."""
+def solve(ids: Tensor, task: LetterTaskSpec = PAPER_SIZE) -> Solution:
+    """Follows the letters of `ids` (integers, (n, position)) from the last token to a target pair.
+
+    Raises ValueError as `pairs.solve_pairs` does.
+    """
     return solve_pairs(ids, task)
 
 

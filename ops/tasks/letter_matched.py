@@ -57,8 +57,11 @@ def _permutations(rng: np.random.Generator, n_letters: int, n_rows: int) -> Int[
     return rng.permuted(alphabet, axis=1).T
 
 
-def solve(ids: Int[Tensor, "n position"], task: LetterMatchedTaskSpec = PAPER_SIZE) -> Solution:
-    """Follows the letters from the last token to a target pair. Raises ValueError as `pairs.solve_pairs` does."""
+def solve(ids: Tensor, task: LetterMatchedTaskSpec = PAPER_SIZE) -> Solution:
+    """Follows the letters of `ids` (integers, (n, position)) from the last token to a target pair.
+
+    Raises ValueError as `pairs.solve_pairs` does.
+    """
     return solve_pairs(ids, task)
 
 

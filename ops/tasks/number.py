@@ -41,8 +41,8 @@ def _encoding(task: NumberTaskSpec, graph_rng: np.random.Generator, rng: np.rand
     return encode
 
 
-def solve(ids: Int[Tensor, "n position"], task: NumberTaskSpec = PAPER_SIZE) -> Solution:
-    """Follows the pointers from the last token to a letter.
+def solve(ids: Tensor, task: NumberTaskSpec = PAPER_SIZE) -> Solution:
+    """Follows the pointers from the last token to a letter. `ids`: integers, (n, position).
 
     Raises ValueError naming the row for: a wrong shape or id, a letter or an integer in the other's window, a pointer
     of the path to before the first position, a path of more hops than the task has.

@@ -2,7 +2,6 @@
 
 from types import ModuleType
 
-from jaxtyping import Int
 from torch import Tensor
 
 import ops.tasks.letter as letter
@@ -19,8 +18,8 @@ def generate(task: TaskSpec, n: int, seed: Seed) -> Sequences:
     return TASKS[task.name].generate(n, seed=seed, task=task)
 
 
-def solve(task: TaskSpec, ids: Int[Tensor, "n position"]) -> Solution:
-    """The oracle's answers and chains. Raises ValueError naming the row that has no unique path."""
+def solve(task: TaskSpec, ids: Tensor) -> Solution:
+    """The oracle's answers and chains for `ids`, (n, position). Raises ValueError naming the row that has no unique path."""
     return TASKS[task.name].solve(ids, task)
 
 

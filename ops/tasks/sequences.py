@@ -49,7 +49,7 @@ def letter_name(index: int) -> str:
     return name
 
 
-def checked_ids(ids, sequence_length: int, vocabulary_size: int) -> Int[Tensor, "n position"]:
+def checked_ids(ids: Tensor, sequence_length: int, vocabulary_size: int) -> Int[Tensor, "n position"]:
     """`ids` as an int64 tensor on the CPU.
 
     Raises ValueError unless it is a matrix of integers, `sequence_length` wide, in 1 … vocabulary_size - 1.

@@ -16,7 +16,7 @@ from ops.spec.task import NumberTaskSpec, TaskSpec
 from ops.tasks.pairs import lefts_and_rights
 from ops.tasks.sequences import Sequences
 
-MAX_CELLS = 1 << 22  # of the n × position × position matrices held at a time
+MAX_CELLS = 1 << 19  # of the n × position × position matrices held at a time: small enough for a CPU cache
 
 
 class _View(NamedTuple):
