@@ -4,6 +4,7 @@ The default generator of PyTorch's CPU dropout costs a sixth of a training step 
 masks come from one block of raw SFC64 bits, 16 bits an element, so the rate is exact to 1/65,536.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,23 @@ from jaxtyping import Float
 from torch import Tensor
 
 
+class LayerMasks(NamedTuple):
+    """One layer's masks: of the attention weights, and of the two branches added to the residual stream."""
+
+    weights: Float[Tensor, "batch head query key"]
+    attention: Float[Tensor, "batch position width"]
+    mlp: Float[Tensor, "batch position width"]
+
+    def last(self) -> "LayerMasks":
+        """The same for the last position only."""
+        return LayerMasks(self.weights[:, :, -1:], self.attention[:, -1:], self.mlp[:, -1:])
+
+
 class Masks(NamedTuple):
     """One training forward's masks: 0 with probability `rate`, else 1 / (1 - rate)."""
 
     embedding: Float[Tensor, "batch position width"]
-    attention: list[Float[Tensor, "batch head query key"]]
-    attention_branch: list[Float[Tensor, "batch position width"]]
-    mlp_branch: list[Float[Tensor, "batch position width"]]
+    layers: list[LayerMasks]
 
 
 class DropoutStream:
@@ -45,14 +56,9 @@ class DropoutStream:
         self, *, layers: int, heads: int, shape: tuple[int, int, int], rate: float, device: torch.device
     ) -> Masks:
         """The masks of one forward pass over ids of shape (batch, position), shape = (batch, position, width)."""
-        batch, length, width = shape
-        branch, square = batch * length * width, batch * heads * length * length
-        sizes = [branch] + [square, branch, branch] * layers
-        parts = iter(self.draw(sum(sizes), rate, device).split(sizes))
-        embedding = next(parts).view(shape)
-        attention, attention_branch, mlp_branch = [], [], []
-        for _ in range(layers):
-            attention.append(next(parts).view(batch, heads, length, length))
-            attention_branch.append(next(parts).view(shape))
-            mlp_branch.append(next(parts).view(shape))
-        return Masks(embedding, attention, attention_branch, mlp_branch)
+        square = (shape[0], heads, shape[1], shape[1])
+        shapes = [shape] + [square, shape, shape] * layers
+        sizes = [math.prod(each) for each in shapes]
+        drawn = self.draw(sum(sizes), rate, device).split(sizes)
+        masks = [flat.view(each) for flat, each in zip(drawn, shapes, strict=True)]
+        return Masks(masks[0], [LayerMasks(*masks[i : i + 3]) for i in range(1, len(masks), 3)])

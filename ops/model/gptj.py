@@ -14,6 +14,7 @@ To compose a forward of your own (intervene, share a prefix), use the parts that
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -21,7 +22,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ops.model.dropout import DropoutStream, Masks
+from ops.model.dropout import DropoutStream, LayerMasks, Masks
 from ops.model.rope import RotaryTable, Rotation
 from ops.spec.model import ModelSpec
 
@@ -51,11 +52,24 @@ def attention_weights(
 ) -> Float[Tensor, "batch head query key"]:
     """Softmax over the visible keys of the logits query · key; arguments as in `attend`."""
     n_query, n_key = query.shape[-2], key.shape[-2]
-    logits = query @ key.transpose(-1, -2)
-    if n_query > 1:
-        hidden = torch.full((n_query, n_key), -torch.inf, dtype=logits.dtype, device=logits.device)
-        logits = logits + hidden.triu(n_key - n_query + 1)
-    return logits.softmax(-1)
+    if n_query == 1:
+        return (query @ key.transpose(-1, -2)).softmax(-1)
+    batch = query.shape[:-2]
+    make_future = _future if torch.compiler.is_compiling() else _kept_future
+    future = make_future(n_query, n_key, query.dtype, query.device)
+    logits = torch.baddbmm(future, query.reshape(-1, *query.shape[-2:]), key.reshape(-1, *key.shape[-2:]).mT)
+    return logits.softmax(-1).unflatten(0, batch)
+
+
+def _future(n_query: int, n_key: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "query key"]:
+    """-inf where a key lies after the query, else 0; the queries stand at the last positions."""
+    return torch.full((n_query, n_key), -torch.inf, dtype=dtype, device=device).triu(n_key - n_query + 1)
+
+
+@lru_cache(maxsize=2)
+def _kept_future(n_query: int, n_key: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "query key"]:
+    with torch.inference_mode(False):
+        return _future(n_query, n_key, dtype, device)
 
 
 class Projected(NamedTuple):
@@ -130,17 +144,17 @@ class Layer(nn.Module):
         hidden: Float[Tensor, "batch position width"],
         normed: Float[Tensor, "batch position width"],
         attended: Float[Tensor, "batch head position dim"],
-        masks: tuple[Tensor, Tensor] | None = None,
+        masks: LayerMasks | None = None,
     ) -> Float[Tensor, "batch position width"]:
         """The layer's output from its input, its normed input and what attention gathered, position by position.
 
-        `masks` are the dropout masks (batch, position, width) of the attention and the MLP branch.
+        `masks` are the layer's dropout masks for these positions.
         """
         gathered = self.attn.out_proj(attended.transpose(1, 2).flatten(-2))  # (B, T, H, D) -> (B, T, W)
         computed = self.mlp(normed)
         if masks is None:
             return hidden + gathered + computed
-        return torch.addcmul(torch.addcmul(hidden, gathered, masks[0]), computed, masks[1])
+        return torch.addcmul(torch.addcmul(hidden, gathered, masks.attention), computed, masks.mlp)
 
     def _heads(self, x: Float[Tensor, "batch position width"]) -> Float[Tensor, "batch head position dim"]:
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
@@ -194,13 +208,13 @@ class GPTJ(nn.Module):
         self, ids: Int[Tensor, "batch position"], rotary: RotaryTable | None = None
     ) -> Float[Tensor, "batch position vocabulary"]:
         """Logits at every position, with another table of angles if `rotary` is given."""
-        return self._run(ids, rotary, last=False)
+        return self._compute(ids, self.rotations(0, ids.shape[1], rotary), self._draw_masks(ids), last=False)
 
     def last_logits(
         self, ids: Int[Tensor, "batch position"], rotary: RotaryTable | None = None
     ) -> Float[Tensor, "batch vocabulary"]:
         """The numbers of `forward(ids)[:, -1]`, with the last layer computed at the last position only."""
-        return self._run(ids, rotary, last=True)[:, -1]
+        return self._compute(ids, self.rotations(0, ids.shape[1], rotary), self._draw_masks(ids), last=True)[:, -1]
 
     def layers(self, ids: Int[Tensor, "batch position"], rotary: RotaryTable | None = None) -> Iterator[LayerState]:
         """One pass without dropout, layer by layer; a layer is computed when the consumer asks for it."""
@@ -230,25 +244,31 @@ class GPTJ(nn.Module):
         weight = self.lm_head.weight
         return table.rotations(start, stop, weight.dtype, weight.device)
 
-    def _run(self, ids: Int[Tensor, "batch position"], rotary: RotaryTable | None, last: bool) -> Tensor:
-        rotations = self.rotations(0, ids.shape[1], rotary)
-        masks = self._draw_masks(ids)
+    def use_compiler(self) -> None:
+        """From now on run `forward` and `last_logits` through `torch.compile`; the first call of a shape takes long.
+
+        Masks and rotations are drawn outside and enter as inputs, so the graph has no breaks.
+        """
+        self._compute = torch.compile(self._compute, dynamic=False)
+
+    def _compute(
+        self, ids: Int[Tensor, "batch position"], rotations: list[Rotation], masks: Masks | None, last: bool
+    ) -> Float[Tensor, "batch position vocabulary"]:
         hidden = self.embed(ids)
         if masks is not None:
             hidden = hidden * masks.embedding
         for index, (layer, rotation) in enumerate(zip(self.blocks, rotations, strict=True)):
+            layer_masks = None if masks is None else masks.layers[index]
             only_last = last and index == self.spec.n_layers - 1
             normed, query, key, value = layer.project(hidden, last_query=only_last)
-            rows = slice(-1, None) if only_last else slice(None)
             if only_last:
                 hidden, rotation = hidden[:, -1:], rotation.last()
-            weights_mask = None if masks is None else masks.attention[index][:, :, rows]
-            branch_masks = masks and (masks.attention_branch[index][:, rows], masks.mlp_branch[index][:, rows])
+                layer_masks = layer_masks and layer_masks.last()
+            weights_mask = None if layer_masks is None else layer_masks.weights
             attended = attend(rotation.apply_query(query), rotation.apply_key(key), value, weights_mask)
-            hidden = layer.finish(hidden, normed, attended, branch_masks)
+            hidden = layer.finish(hidden, normed, attended, layer_masks)
         return self.read_out(hidden)
 
-    @torch.compiler.disable
     def _draw_masks(self, ids: Int[Tensor, "batch position"]) -> Masks | None:
         if not self.training or self.spec.dropout == 0:
             return None
@@ -257,7 +277,7 @@ class GPTJ(nn.Module):
         return self._stream.masks(
             layers=self.spec.n_layers,
             heads=self.spec.n_heads,
-            shape=(*ids.shape, self.spec.width),
+            shape=(ids.shape[0], ids.shape[1], self.spec.width),
             rate=self.spec.dropout,
             device=ids.device,
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Complex, Float, Num
+from jaxtyping import Bool, Float, Num
 from torch import Tensor
 
 from ops.spec.model import ModelSpec
@@ -23,30 +23,33 @@ def frequencies(n_frequencies: int, base: float = 10_000.0) -> Float[Tensor, "pl
     return torch.as_tensor(base, dtype=torch.float64, device="cpu") ** -exponent
 
 
-def phasors(positions: Num[Tensor, "position"], theta: Float[Tensor, "*head plane"]) -> Complex[Tensor, "..."]:
-    """exp(i · position · theta) in complex128, shape (*head, position, plane)."""
+def phasors(
+    positions: Num[Tensor, "position"], theta: Float[Tensor, "*head plane"]
+) -> Float[Tensor, "*head position plane 2"]:
+    """Cosine and sine (last axis) of position · theta, in float64."""
     angles = positions.to(torch.float64)[:, None] * theta.to(torch.float64)[..., None, :]
-    return torch.polar(torch.ones_like(angles), angles)
+    return torch.stack((angles.cos(), angles.sin()), -1)
 
 
 def turn(
-    x: Float[Tensor, "*batch position dim"], factors: Complex[Tensor, "*head position plane"]
+    x: Float[Tensor, "*batch position dim"], factors: Float[Tensor, "*head position plane 2"]
 ) -> Float[Tensor, "*batch position dim"]:
-    """Multiply each pair (x[2k], x[2k+1]), read as a complex number, by `factors[..., k]`; other dimensions stay.
+    """Multiply each pair (x[2k], x[2k+1]), read as a complex number, by `factors[..., k, :]` (real, imaginary).
+
+    Dimensions beyond the planes stay.
 
     The result has the type of x; half types are turned in float32, since they have no complex partner.
     """
-    n_rotary = 2 * factors.shape[-1]
+    n_rotary = 2 * factors.shape[-2]
     if n_rotary == 0:
         return x
-    real_type = torch.float64 if factors.dtype == torch.complex128 else torch.float32
     rotary = x if x.shape[-1] == n_rotary else x[..., :n_rotary]
-    pairs = rotary.to(real_type).unflatten(-1, (-1, 2))
+    pairs = rotary.to(factors.dtype).unflatten(-1, (-1, 2))
     if torch.compiler.is_compiling():  # the compiler fuses real arithmetic, not complex
-        (a, b), (c, s) = pairs.unbind(-1), torch.view_as_real(factors).unbind(-1)
+        (a, b), (c, s) = pairs.unbind(-1), factors.unbind(-1)
         turned = torch.stack((a * c - b * s, a * s + b * c), -1)
     else:
-        turned = torch.view_as_real(torch.view_as_complex(pairs) * factors)
+        turned = torch.view_as_real(torch.view_as_complex(pairs) * torch.view_as_complex(factors))
     turned = turned.flatten(-2).to(x.dtype)
     return turned if x.shape[-1] == n_rotary else torch.cat((turned, x[..., n_rotary:]), -1)
 
@@ -64,23 +67,23 @@ def rotate(
     """
     if 2 * theta.shape[-1] > x.shape[-1]:
         raise ValueError(f"theta has {theta.shape[-1]} planes, but x only {x.shape[-1]} dimensions")
-    return turn(x, phasors(positions.to(x.device), theta.to(x.device)).to(_complex_type(x.dtype)))
+    return turn(x, phasors(positions.to(x.device), theta.to(x.device)).to(_factor_type(x.dtype)))
 
 
 class Rotation(NamedTuple):
-    """One layer's factors at the positions of a forward pass.
+    """One layer's factors at the positions of a forward pass, (real, imaginary) in the last axis.
 
-    `query` carries the logit scale and drops the planes that are not present, so that
-    `turn(q, query) * plain_scale-on-the-rest @ turn(k, key)` is the finished logit.
+    Those of the query carry the logit scale and are 0 for planes that are not present, so the dot product of
+    `apply_query(q)` with `apply_key(k)` is the finished logit. `plain_scale` is the scale for unrotated dimensions.
     """
 
-    query: Complex[Tensor, "head position plane"]
-    key: Complex[Tensor, "head position plane"]
+    query: Float[Tensor, "head position plane 2"]
+    key: Float[Tensor, "head position plane 2"]
     plain_scale: Float[Tensor, "head 1 1"]
 
     def apply_query(self, query: Float[Tensor, "*batch head position dim"]) -> Float[Tensor, "..."]:
         """Rotated and scaled query: its dot product with a rotated key is the logit before the softmax."""
-        n_rotary = 2 * self.query.shape[-1]
+        n_rotary = 2 * self.query.shape[-2]
         if query.shape[-1] == n_rotary:
             return turn(query, self.query)
         plain = query[..., n_rotary:] * self.plain_scale.to(query.dtype)
@@ -198,16 +201,15 @@ class RotaryTable:
 
     def _rotations(self, start: int, stop: int, dtype: torch.dtype, device: torch.device | str) -> list[Rotation]:
         positions = torch.arange(start, stop, device="cpu")
+        kind = {"dtype": _factor_type(dtype), "device": device}
         made: dict[bytes, Rotation] = {}
         result = []
         for theta, present, scale in zip(self._theta, self._present, self._logit_scale, strict=True):
             same = b"|".join(part.numpy().tobytes() for part in (theta, present, scale))
             if same not in made:
                 key = phasors(positions, theta)
-                query = key * (present * scale[:, None])[:, None, :]
-                kind = {"dtype": _complex_type(dtype), "device": device}
-                real = torch.float64 if dtype == torch.float64 else torch.float32
-                made[same] = Rotation(query.to(**kind), key.to(**kind), scale[:, None, None].to(device, real))
+                query = key * (present * scale[:, None])[:, None, :, None]
+                made[same] = Rotation(query.to(**kind), key.to(**kind), scale[:, None, None].to(**kind))
             result.append(made[same])
         return result
 
@@ -224,10 +226,9 @@ class RotaryTable:
         return mask
 
 
-def _members(ids: Iterable[int], n: int) -> Bool[Tensor, "plane"]:
-    """Which of the frequency IDs 1 … n are among `ids`."""
-    chosen = set(ids)
-    return torch.tensor([i in chosen for i in range(1, n + 1)], dtype=torch.bool, device="cpu")
+def _members(ids: tuple[int, ...] | str, n: int) -> Bool[Tensor, "plane"]:
+    """Which of the frequency IDs 1 … n are among `ids` (or "all")."""
+    return torch.tensor([isinstance(ids, str) or i in ids for i in range(1, n + 1)], dtype=torch.bool, device="cpu")
 
 
 def _within(what: str, values: Iterable[int], low: int, high: int) -> list[int]:
@@ -237,5 +238,6 @@ def _within(what: str, values: Iterable[int], low: int, high: int) -> list[int]:
     return values
 
 
-def _complex_type(dtype: torch.dtype) -> torch.dtype:
-    return torch.complex128 if dtype == torch.float64 else torch.complex64
+def _factor_type(dtype: torch.dtype) -> torch.dtype:
+    """Half types are rotated in float32."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
