@@ -133,9 +133,7 @@ def _check_data(data: TrainingData, vocabulary_size: int) -> None:
                 raise ValueError(f"{what} has token ids outside 0 … {vocabulary_size - 1}, the model's vocabulary")
 
 
-def _identity(
-    data: TrainingData, vocabulary_size: int, model: ModelSpec, training: TrainingSpec, seed: int
-) -> str:
+def _identity(data: TrainingData, vocabulary_size: int, model: ModelSpec, training: TrainingSpec, seed: int) -> str:
     """SHA-256 over all that decides the result: specs, seed and data."""
     settings = {"model": model.model_dump(mode="json"), "training": training.model_dump(mode="json")}
     settings |= {"seed": seed, "vocabulary_size": vocabulary_size}
@@ -180,7 +178,8 @@ def _trainer(
     loggers: list[Logger],
     workdir: Path,
 ) -> pl.Trainer:
-    plugins, precision = [], training.precision
+    plugins: Any = []
+    precision: Any = training.precision
     if precision == "16-mixed" and accelerator == "cpu":
         # Lightning silently swaps fp16 for bf16 on a CPU; torch can do fp16 there.
         plugins, precision = [MixedPrecision("16-mixed", "cpu", GradScaler("cpu"))], None

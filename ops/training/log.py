@@ -1,13 +1,11 @@
 """The training log, and the stop with an error when the numbers leave the finite or the useful."""
 
-import logging
 import math
 import time
 from typing import Any
 
 import lightning.pytorch as pl
-import polars as pl_frame
-import torch
+import polars
 from torch import Tensor
 
 from ops.spec.training import TrainingSpec
@@ -15,14 +13,12 @@ from ops.training.module import LastTokenTraining
 from ops.training.schedule import learning_rate
 
 LOG_SCHEMA = {
-    "step": pl_frame.Int64,
-    "loss": pl_frame.Float64,
-    "learning_rate": pl_frame.Float64,
-    "steps_per_s": pl_frame.Float64,
-    "grad_norm": pl_frame.Float64,
+    "step": polars.Int64,
+    "loss": polars.Float64,
+    "learning_rate": polars.Float64,
+    "steps_per_s": polars.Float64,
+    "grad_norm": polars.Float64,
 }
-
-logger = logging.getLogger(__name__)
 
 
 class TrainingDiverged(RuntimeError):
@@ -51,15 +47,15 @@ class TrainingLog(pl.Callback):
     def __init__(self, training: TrainingSpec, *, tolerance: float = 10.0, patience: int = 100) -> None:
         self.training, self.tolerance, self.patience = training, tolerance, patience
         self.rows: list[dict[str, Any]] = []
-        self._loss_sum: Tensor | None = None
-        self._norm_sum: Tensor | None = None
+        self._loss_sum: Tensor | float = 0.0
+        self._norm_sum: Tensor | float = 0.0
         self._steps = 0
         self._steps_timed = 0
         self._since = 0.0
 
-    def frame(self) -> pl_frame.DataFrame:
+    def frame(self) -> polars.DataFrame:
         """The rows so far as a frame with the columns of LOG_SCHEMA."""
-        return pl_frame.DataFrame(self.rows, schema=LOG_SCHEMA)
+        return polars.DataFrame(self.rows, schema=LOG_SCHEMA)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the window's clock."""
@@ -71,18 +67,15 @@ class TrainingLog(pl.Callback):
         """Add this step to the window, and close the window where a row is due."""
         assert isinstance(pl_module, LastTokenTraining)
         assert pl_module.gradient_norm is not None
-        loss, norm = outputs["loss"], pl_module.gradient_norm
-        self._loss_sum = loss if self._loss_sum is None else self._loss_sum.to(loss.device) + loss
-        self._norm_sum = norm if self._norm_sum is None else self._norm_sum.to(norm.device) + norm
+        self._loss_sum = self._loss_sum + outputs["loss"]
+        self._norm_sum = self._norm_sum + pl_module.gradient_norm
         self._steps += 1
         self._steps_timed += 1
         step = trainer.global_step
         if step % self.training.log_every == 0 or step == self.training.steps:
-            self._close_window(trainer, pl_module, step, float(norm))
+            self._close_window(trainer, pl_module, step, float(pl_module.gradient_norm))
 
     def _close_window(self, trainer: pl.Trainer, module: LastTokenTraining, step: int, norm: float) -> None:
-        assert self._loss_sum is not None
-        assert self._norm_sum is not None
         mean: Any = trainer.strategy.reduce(self._loss_sum / self._steps, reduce_op="mean")
         loss = float(mean)
         scaled = self.training.precision == "16-mixed"
@@ -102,7 +95,7 @@ class TrainingLog(pl.Callback):
         self._raise_if_lost(module.model.vocabulary_size)
         for target in trainer.loggers:
             target.log_metrics({k: v for k, v in row.items() if k != "step" and v is not None}, step)
-        self._loss_sum = self._norm_sum = None
+        self._loss_sum = self._norm_sum = 0.0
         self._steps, self._steps_timed, self._since = 0, 0, now
 
     def _raise_if_lost(self, vocabulary_size: int) -> None:
@@ -118,12 +111,11 @@ class TrainingLog(pl.Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """Rows and the open window, exactly, as JSON values."""
-        sums = [None if value is None else float(value) for value in (self._loss_sum, self._norm_sum)]
-        return {"rows": self.rows, "loss_sum": sums[0], "norm_sum": sums[1], "steps": self._steps}
+        sums = {"loss_sum": float(self._loss_sum), "norm_sum": float(self._norm_sum)}
+        return {"rows": self.rows, **sums, "steps": self._steps}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from the state of `state_dict`."""
         self.rows = [dict(row) for row in state_dict["rows"]]
         self._steps = state_dict["steps"]
-        sums = [state_dict["loss_sum"], state_dict["norm_sum"]]
-        self._loss_sum, self._norm_sum = (None if v is None else torch.tensor(v, dtype=torch.float32) for v in sums)
+        self._loss_sum, self._norm_sum = state_dict["loss_sum"], state_dict["norm_sum"]

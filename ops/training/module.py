@@ -20,7 +20,7 @@ from ops.training.streams import stream_seed
 def initial_model(spec: ModelSpec, vocabulary_size: int, seed: int) -> GPTJ:
     """A model on the CPU whose weights are a pure function of `seed`; torch's own generators stay as they were."""
     with torch.random.fork_rng(devices=[]):
-        torch.random.default_generator.manual_seed(stream_seed(seed, "weights"))
+        torch.random.set_rng_state(torch.Generator().manual_seed(stream_seed(seed, "weights")).get_state())
         return GPTJ(spec, vocabulary_size)
 
 

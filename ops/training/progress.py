@@ -75,8 +75,8 @@ class ProgressReport(pl.Callback):
 
     def _begin_window(self) -> None:
         self._since, self._n_steps, self._n_rows = time.monotonic(), 0, 0
-        self._loss: Tensor | None = None
-        self._correct: Tensor | None = None
+        self._loss: Tensor | float = 0.0
+        self._correct: Tensor | float = 0.0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock."""
@@ -86,9 +86,8 @@ class ProgressReport(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Add this step; report where due."""
-        loss, correct = outputs["loss"], outputs["correct"]
-        self._loss = loss if self._loss is None else self._loss + loss
-        self._correct = correct if self._correct is None else self._correct + correct
+        self._loss = self._loss + outputs["loss"]
+        self._correct = self._correct + outputs["correct"]
         self._n_steps += 1
         self._n_rows += len(batch.labels)
         step, elapsed = trainer.global_step, time.monotonic() - self._since
