@@ -55,7 +55,7 @@ class LetterTaskSpec(_MultiHopTask):
     def _alphabet_suffices(self):
         if self.n_letters <= self.hops[-1]:
             raise ValueError(
-                f"n_letters is {self.n_letters}, but a unique path of {self.hops[-1]} hops uses {self.hops[-1]} letters "
+                f"n_letters is {self.n_letters}, but a unique path of {self.hops[-1]} hops uses as many letters "
                 f"and needs at least one more for the tokens off the path; set n_letters to {self.hops[-1] + 1} or more"
             )
         return self
