@@ -63,7 +63,9 @@ class HeadScores(pl.Callback):
     @torch.no_grad()
     def _mean_scores(self, model: GPTJ) -> Float[Tensor, "layer head 2"]:
         device = model.lm_head.weight.device
-        queries = self.queries if isinstance(self.queries, str) else self.queries.to(device)
+        queries = self.queries
+        if isinstance(queries, Tensor):
+            queries = queries.to(device)
         modes = [(part, part.training) for part in model.modules()]
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             model.eval()
