@@ -14,17 +14,20 @@ if TYPE_CHECKING:
 
 def compute(work: Work) -> Computed:
     """Generate the splits; check the test split's paths against the oracle, every split's balance, the overlaps."""
+    import polars as pl
+
     from ops.tasks.dataset import make_dataset, split_overlap
     from ops.tasks.shortcuts import shortcut_accuracy
 
     experiment = work.replicate.experiment
     dataset = make_dataset(experiment.task, experiment.name, work.replicate.seed)
+    shortcuts = shortcut_accuracy(experiment.task, dataset["test"])
     folder = work.folder / "splits"
     folder.mkdir(exist_ok=True)
     for name, sequences in dataset.items():
         save(sequences, folder / f"{name}.safetensors")
     return Computed(
-        tables={"shortcut_accuracy": shortcut_accuracy(experiment.task, dataset["test"])},
+        tables={"shortcut_accuracy": shortcuts.with_columns(task=pl.lit(experiment.task.name))},
         folders=("splits",),
         summary={f"n_{name}": len(sequences.labels) for name, sequences in dataset.items()}
         | {f"{pair}": value for pair, value in split_overlap(dataset).items()},

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 
 import dagster as dg
-from assets.over_all import over_all_assets
 
 from assets.builder import stage_asset
+from assets.charts import charts_asset
 from assets.registry import STAGES
+from assets.report import report_asset
+from assets.results import warehouse_asset
 from assets.stage import Replicate, Stage
 from ops.spec.study import StudySpec
 from pipeline import studies as declared
+
+OVER_ALL = {"warehouse": warehouse_asset, "charts": charts_asset, "report": report_asset}
 
 
 def replicates(studies: Sequence[StudySpec]) -> list[Replicate]:
@@ -28,5 +32,5 @@ def build_assets(studies: Sequence[StudySpec], stages: Sequence[Stage] = STAGES)
             for stage in stages
             if stage.applies(replicate.experiment)
         ),
-        *over_all_assets(each, stages),
+        *(asset(each, stages, specs) for asset in OVER_ALL.values()),
     ]

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 import dagster as dg
-from assets.over_all import OVER_ALL
 
 from assets.builder import SPECS_TAG
 from ops.spec.study import StudySpec
 from pipeline import studies as declared
 from pipeline.executors import executor
+from pipeline.factory import OVER_ALL
 
 CONSOLE = {"loggers": {"console": {"config": {"log_level": "INFO"}}}}
-RESERVED = "report"
+REPORT = declared.RESERVED["study"]
 
 
 def build_jobs(studies: Sequence[StudySpec]) -> list[dg.UnresolvedAssetJobDefinition]:
@@ -30,7 +30,7 @@ def build_jobs(studies: Sequence[StudySpec]) -> list[dg.UnresolvedAssetJobDefini
         for study in studies
     ]
     report = dg.define_asset_job(
-        name=RESERVED,
+        name=REPORT,
         selection=over_all,
         description="Rebuild the warehouse, the charts and the report from what the store holds.",
         tags=tags,

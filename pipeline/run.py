@@ -19,7 +19,7 @@ import duckdb
 from assets.registry import STAGES
 from assets.stage import Replicate, clock
 from ops.spec.study import StudySpec
-from pipeline.jobs import RESERVED
+from pipeline.jobs import REPORT
 from pipeline.studies import StudyError, declared_studies
 from warehouse.store import Store
 
@@ -127,7 +127,7 @@ def main(name: str) -> int:
     began = time.monotonic()
     code = execute(name)
     if code == 1:
-        execute(RESERVED)
+        execute(REPORT)
     store = Store.from_environment()
     with dg.DagsterInstance.get() as instance:
         each, over_all = ran(instance, name, replicates)

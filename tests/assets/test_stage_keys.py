@@ -1,0 +1,81 @@
+"""A stage's key: which spec fields and which code it covers."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import assets
+from assets.registry import STAGES
+from assets.stage import Check, Computed, Replicate, Stage, Verdict, clock, every_verdict, plan
+from ops.spec.study import ExperimentSpec, parse_study
+from warehouse.keys import modules_of
+
+BASE = "study: s\ndescription: d\nexperiments: {a: {task: {name: number, n_test: 4000}%s}}\n"
+EVALUATIONS = {"accuracy", "head_scores", "frequency_use"}
+
+
+def experiment(more: str = "") -> ExperimentSpec:
+    return parse_study(BASE % more, "s.yaml").experiments[0]
+
+
+def moved(more: str) -> set[str]:
+    before, after = (plan(Replicate(experiment(text), 0), STAGES) for text in ("", more))
+    return {name for name in before if before[name] != after[name]}
+
+
+@pytest.mark.parametrize(
+    ("more", "stages"),
+    [
+        (", seeds: [0, 1, 2]", set()),
+        (", model: {dropout: 0.2}", {"checkpoints", *EVALUATIONS}),
+        (", model: {frequencies_rotating: [1]}", {"checkpoints", *EVALUATIONS}),
+        (", training: {checkpoint_every: 100}", {"checkpoints", *EVALUATIONS}),
+        (", accuracy: {n_test: 100}", {"accuracy"}),
+        (", accuracy: {last_on_all: false}", {"accuracy"}),
+        (", scoring: {taus: [1.0e-4]}", {"head_scores"}),
+        (", scoring: {eps: 1.0e-8}", {"head_scores"}),
+        (", frequency_use: {n_inputs: 7}", {"frequency_use"}),
+    ],
+)
+def test_a_field_moves_the_keys_of_exactly_the_stages_that_read_it(more, stages):
+    assert moved(more) == stages
+
+
+def test_task_seed_and_name_move_every_key():
+    base = experiment()
+    keys = plan(Replicate(base, 0), STAGES)
+    task = base.task.model_copy(update={"hops": (1, 2)})
+    for other in (
+        Replicate(base, 1),
+        Replicate(base.model_copy(update={"name": "b"}), 0),
+        Replicate(base.model_copy(update={"task": task}), 0),
+    ):
+        assert not set(plan(other, STAGES).values()) & set(keys.values())
+    assert plan(Replicate(base.model_copy(update={"study": "t"}), 0), STAGES) == keys
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_the_code_that_a_stage_calls_is_in_its_key(stage: Stage):
+    source = Path(assets.__file__).parent / f"{stage.name}.py"
+    covered = set(modules_of(stage.code))
+    called = {
+        node.module
+        for node in ast.walk(ast.parse(source.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ops.")
+    }
+    assert called
+    assert called <= covered | {"ops.training.progress"}
+
+
+def test_checks_and_verdicts_must_match():
+    stage = Stage("s", "d", (), lambda _: {}, lambda _: Computed(), checks=(Check("a", "a holds"),))
+    verdict = Verdict(True, {"n": 1})
+    assert list(every_verdict(stage, {"a": verdict})) == [(stage.checks[0], verdict)]
+    for wrong in ({}, {"b": verdict}, {"a": verdict, "b": verdict}):
+        with pytest.raises(ValueError, match="checks and verdicts differ"):
+            every_verdict(stage, wrong)
+
+
+def test_clock():
+    assert [clock(s) for s in (0, 59.6, 3_725)] == ["0:00:00", "0:01:00", "1:02:05"]

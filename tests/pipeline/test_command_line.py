@@ -1,0 +1,80 @@
+"""The commands a person types, in processes of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from assets.registry import STAGES
+from assets.stage import Replicate
+from pipeline.run import Ran, measured, table
+from warehouse.store import Store
+
+DAGSTER = [sys.executable, "-W", "ignore", "-m", "dagster", "job", "execute", "-m", "pipeline.definitions", "-j"]
+
+
+@pytest.fixture
+def environment(tmp_path, tiny_yaml) -> dict[str, str]:
+    """Variables under which the commands find a tiny study, a store and a quiet Dagster home."""
+    home = tmp_path / "store" / "dagster"
+    home.mkdir(parents=True)
+    (home / "dagster.yaml").write_text(Path("pipeline/dagster.yaml").read_text())
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "tiny.yaml").write_text(tiny_yaml)
+    return os.environ | {
+        "DAGSTER_HOME": str(home),
+        "ROPEWALK_STORE": str(tmp_path / "store"),
+        "ROPEWALK_EXPERIMENTS": str(tmp_path / "studies"),
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_two_runs_at_once_share_the_work_and_a_third_computes_nothing(environment, tmp_path):
+    both = [start([*DAGSTER, "tiny"], environment) for _ in range(2)]
+    said = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said[0][1] + said[1][1]
+    store = Store(tmp_path / "store")
+    stages = [artifact.stage for artifact in store.artifacts()]
+    for stage in ("dataset", "checkpoints", "accuracy", "head_scores", "frequency_use"):
+        assert stages.count(stage) == 2
+        assert sum(err.count(f"{stage} of tiny_number, seed 0: computing") for _, err in said) == 1
+
+    third = start([sys.executable, "-m", "pipeline.run", "tiny"], environment)
+    out, err = third.communicate()
+    assert third.returncode == 0, err
+    lines = out.strip().splitlines()
+    assert lines[-1] == str(tmp_path / "store" / "report" / "index.html")
+    assert lines[-2].startswith("tiny: everything was in the store, nothing was computed")
+    assert lines[0].split()[:2] == ["experiment", "seed"]
+    assert [line.split()[0] for line in lines[1:3]] == ["tiny_letter", "tiny_number"]
+    assert all(" hit " in line for line in lines[1:3])
+    assert "Traceback" not in err
+
+
+def test_an_unknown_study_is_named(environment):
+    done = start([sys.executable, "-m", "pipeline.run", "nonesuch"], environment)
+    _, err = done.communicate()
+    assert done.returncode == 1
+    assert err.count("\n") == 1
+    assert err.startswith("Error: there is no study 'nonesuch'; declared are ")
+
+
+def test_the_table_says_what_did_not_finish(tiny):
+    replicates = [Replicate(experiment, 0) for experiment in tiny.experiments]
+    did = {str(replicates[0]): Ran(len(STAGES), 0, 1.0), str(replicates[1]): Ran(0, 1, 2.5)}
+    found = {
+        ("tiny_letter", 0): {"accuracy_by_hop": "1: 0.990", "n_positional": 0, "n_symbolic": 2, "n_heads": 2},
+    }
+    lines = table(replicates, did, found).splitlines()
+    assert lines[1].split() == ["tiny_letter", "0", "1:", "0.990", "0", "2", "2", "hit", "1.0"]
+    assert f"NOT FINISHED ({len(STAGES) - 1} of {len(STAGES)} stages missing)" in lines[2]
+
+
+def test_no_warehouse_means_no_rows(tmp_path):
+    assert measured(tmp_path / "warehouse.duckdb") == {}
