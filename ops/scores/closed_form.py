@@ -133,7 +133,7 @@ def pair_indices(n: int, device: torch.device) -> tuple[Int[Tensor, " pair"], ..
 def swap_cosines(
     x: Float[Tensor, "group pair batch"], y: Float[Tensor, "group pair batch"]
 ) -> tuple[Float[Tensor, "group pair batch"], Float[Tensor, "group pair batch"]]:
-    """(m, h) with cos(v', v) = m + h and cos(v', reversed v) = m − h, from the module's x and y, which it overwrites."""
+    """(m, h) with cos(v', v) = m + h, cos(v', reversed v) = m − h, from the module's x and y, which it overwrites."""
     x.mul_(0.5).tanh_()
     y.mul_(0.5).tanh_()
     half = x * y

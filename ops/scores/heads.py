@@ -20,7 +20,7 @@ from ops.scores.closed_form import SwapScores, check_taus, score_groups
 Queries = Literal["last"] | Int[Tensor, "input"] | Int[Tensor, "input query"]
 
 _HIDDEN_PER_CHUNK = 2**22  # numbers in one layer's hidden state: 16 MB in float32
-_LOGITS_PER_CHUNK = 2**19  # numbers in the position × content matrices held at once: 4 MB
+_KEYS_PER_BLOCK = 2**20  # numbers in the keys scored at once: 8 MB in float64
 
 
 class HeadDetails(NamedTuple):
@@ -122,40 +122,44 @@ def _score_layer(
     eps: float,
 ) -> Iterator[tuple[Tensor, Tensor, SwapScores]]:
     """For each query position: which inputs and columns of the table, and their scores, "head input …"."""
-    keys = state.key.permute(1, 2, 0, 3).to(torch.float64, memory_format=torch.contiguous_format)  # (H, T, B, D)
+    device, length = state.key.device, state.key.shape[2]
     theta, present, scale = (
-        part[state.layer].to(keys.device) for part in (angles.theta, angles.present, angles.logit_scale)
+        part[state.layer].to(device) for part in (angles.theta, angles.present, angles.logit_scale)
     )
     for n, rows, columns in places:
-        query = state.query[rows, :, n].transpose(0, 1).to(torch.float64) * scale[:, None, None]  # (H, B, D)
-        turns = (n - torch.arange(n, device=keys.device))[:, None] * theta[:, None]  # (H, n, plane)
-        table = torch.stack([turns.cos(), turns.sin()], -1) * present[:, None, :, None]
-        step = max(1, _LOGITS_PER_CHUNK // (len(keys) * n * n))
+        turns = (n - torch.arange(n, device=device))[:, None] * theta[:, None]  # (H, n, plane)
+        waves = torch.stack([turns.cos(), turns.sin()], -1) * (present * scale[:, None])[:, None, :, None]
+        step = max(1, _KEYS_PER_BLOCK // (state.key[0].numel() * n // length))
         for start in range(0, len(rows), step):
-            part = rows[start : start + step]
-            logits, own = _placed_logits(query[:, start : start + step], keys[:, : n + 1], part, table)
-            yield part, columns[start : start + step], score_groups(logits, own, taus, eps)
+            block = slice(start, start + step)
+            query, key = state.query[rows[block], :, n], state.key[:, :, : n + 1][rows[block]]
+            logits, own = _placed_logits(query.to(torch.float64), key, waves, scale)
+            yield rows[block], columns[block], score_groups(logits, own, taus, eps)
 
 
 def _placed_logits(
-    query: Float[Tensor, "head batch dim"],
-    keys: Float[Tensor, "head key input dim"],
-    rows: Int[Tensor, " batch"],
-    table: Float[Tensor, "head position plane 2"],
+    query: Float[Tensor, "batch head dim"],
+    key: Float[Tensor, "batch head key dim"],
+    waves: Float[Tensor, "head position plane 2"],
+    scale: Float[Tensor, " head"],
 ) -> tuple[Float[Tensor, "head square batch"], Float[Tensor, "head batch"]]:
-    """Logit of each content at each position (flat, position first), and of the query on itself, the last key."""
-    heads, n, planes, _ = table.shape
-    batch = len(rows)
-    if batch < keys.shape[2]:
-        keys = keys.index_select(2, rows)
-    q, k = (torch.view_as_complex(x[..., : 2 * planes].reshape(*x.shape[:-1], planes, 2)) for x in (query, keys))
-    products = torch.view_as_real(q.conj().resolve_conj()[:, None] * k).flatten(-2)  # (H, n+1, B, 2·plane)
-    waves = table.flatten(-2)
-    logits = waves @ products[:, :n].flatten(1, 2).mT
-    own = products[:, n, :, ::2] @ (table[:, 0, :, :].square().sum(-1))[..., None]  # cos² + sin² = present
-    own = own[..., 0]
-    if query.shape[-1] > 2 * planes:
-        plain = torch.einsum("hbd,hkbd->hkb", query[..., 2 * planes :], keys[..., 2 * planes :])
-        logits = logits + plain[:, :n].flatten(1)[:, None]
-        own = own + plain[:, n]
+    """Logit of each content at each position (flat, position first), and of the query on itself, the last key.
+
+    `waves` are the scaled cosine and sine of each plane's turn from each position to the query.
+    """
+    heads, n, planes, _ = waves.shape
+    batch, width = len(query), 2 * planes
+    query = query.transpose(0, 1)
+    q = torch.view_as_complex(query[..., :width].reshape(heads, batch, planes, 2)).conj().resolve_conj()
+    products = torch.empty(heads, n + 1, batch, width, dtype=torch.float64, device=query.device)
+    products.copy_(key[..., :width].permute(1, 2, 0, 3))
+    torch.view_as_complex(products.view(heads, n + 1, batch, planes, 2)).mul_(q[:, None])
+    logits = waves.flatten(-2) @ products[:, :n].flatten(1, 2).mT
+    still = torch.hypot(waves[:, 0, :, 0], waves[:, 0, :, 1])  # on itself the query is turned by nothing: cos 0
+    own = (products[:, n, :, ::2] @ still[..., None])[..., 0]
+    if query.shape[-1] > width:
+        rest = key[..., width:].to(torch.float64)
+        plain = torch.einsum("hbd,bhkd->hkb", query[..., width:] * scale[:, None, None], rest)
+        logits += plain[:, :n].flatten(1)[:, None]
+        own += plain[:, n]
     return logits.reshape(heads, n * n, batch), own
