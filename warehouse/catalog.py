@@ -65,12 +65,17 @@ def experiment_row(spec: ExperimentSpec, seed: int, *, key: str | None, n_parame
     }
 
 
-def build(path: Path, artifacts: Iterable[Artifact], experiments: Sequence[Mapping[str, Any]] = ()) -> Path:
+def build(
+    path: Path,
+    artifacts: Iterable[Artifact],
+    experiments: Sequence[Mapping[str, Any]] = (),
+    sql: Traversable = SQL,
+) -> Path:
     """Build the database at `path`, which must not exist, and return it.
 
     `experiments` are rows of that table (`experiment_row`). Every table of `warehouse.tables` exists afterwards, empty
     if nothing ran; rows come from the artifacts' Parquet files and stand in the order of experiment, seed, stage and
-    file. Then every file of warehouse/sql becomes a view. Equal artifacts give equal tables.
+    file. Then every file of `sql` becomes a view. Equal artifacts give equal tables.
     Raises CatalogError on a faulty SQL file, FileExistsError, and StoreError on a damaged artifact.
     """
     if path.exists():
@@ -83,7 +88,7 @@ def build(path: Path, artifacts: Iterable[Artifact], experiments: Sequence[Mappi
             _create(connection, table)
         for name, frame in _rows(ordered, experiments):
             _insert(connection, TABLES[name], frame)
-        for view in in_dependency_order(views()):
+        for view in in_dependency_order(views(sql)):
             _create_view(connection, view)
         connection.commit()
         connection.execute("CHECKPOINT")
@@ -122,8 +127,9 @@ def _tables_read(connection: duckdb.DuckDBPyConnection, view: View) -> set[str]:
     """Names of tables, views and common table expressions that a SELECT reads, by DuckDB's own parser."""
     (serialised,) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [view.select]).fetchone() or ("",)
     tree = json.loads(serialised)
-    if tree["error"]:
-        raise CatalogError(f"sql/{view.name}.sql: {' '.join(tree['error_message'].split())}; write one SELECT")
+    if tree["error"] or len(tree["statements"]) != 1:
+        reason = " ".join(tree.get("error_message", "several statements").split())
+        raise CatalogError(f"sql/{view.name}.sql: {reason}; write one SELECT")
     names: set[str] = set()
     waiting: list[Any] = [tree]
     while waiting:

@@ -32,13 +32,19 @@ def disk_errors(doing: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(f"{doing}: {_sentence(error.errno, error)}") from error
-    except StoreError:
-        raise
     except Exception as error:
-        quoted = re.search(r"\(os error (\d+)\)", str(error))
-        if quoted is None:
+        number = _quoted_error(str(error))
+        if number is None or isinstance(error, StoreError):
             raise
-        raise StoreError(f"{doing}: {_sentence(int(quoted.group(1)), error)}") from error
+        raise StoreError(f"{doing}: {_sentence(number, error)}") from error
+
+
+def _quoted_error(message: str) -> int | None:
+    """The number of a disk error that a library (Polars, safetensors, DuckDB) wrote into its own exception."""
+    quoted = re.search(r"\(os error (\d+)\)", message)
+    if quoted:
+        return int(quoted.group(1))
+    return next((number for number in DISK_ERRORS if os.strerror(number) in message), None)
 
 
 def _sentence(number: int | None, error: Exception) -> str:

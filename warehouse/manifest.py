@@ -70,6 +70,8 @@ def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
         raise Invalid(f"{MANIFEST} does not match its own digest")
     if (manifest["format"], manifest["stage"], manifest["key"]) != (FORMAT, stage, key):
         raise Invalid(f"{MANIFEST} belongs to {manifest['stage']} {manifest['key']}, format {manifest['format']}")
+    if odd := [part for part in ("spec", "inputs", "provenance", "summary") if not isinstance(manifest[part], dict)]:
+        raise Invalid(f"{MANIFEST} has a faulty {odd[0]}")
     _check_files(folder, manifest["files"])
     return manifest
 
@@ -77,7 +79,9 @@ def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
 def _check_files(folder: Path, files: Any) -> None:
     if not isinstance(files, dict) or not files:
         raise Invalid(f"{MANIFEST} lists no files")
-    for name in files:
+    for name, entry in files.items():
+        if not isinstance(entry, dict) or set(entry) != {"bytes", "sha256"}:
+            raise Invalid(f"{MANIFEST} does not describe {name!r}")
         if name != os.path.normpath(name) or name.startswith(("/", "..")) or "\0" in name:
             raise Invalid(f"{MANIFEST} lists {name!r}, which is not a path below the folder")
     present = _names(folder) - {MANIFEST}
@@ -96,7 +100,9 @@ def _names(folder: Path) -> set[str]:
     names: set[str] = set()
     waiting = [folder]
     while waiting:
-        for entry in os.scandir(waiting.pop()):
+        with os.scandir(waiting.pop()) as scan:
+            entries = list(scan)
+        for entry in entries:
             relative = Path(entry.path).relative_to(folder).as_posix()
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(Path(entry.path))

@@ -17,7 +17,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,8 +42,8 @@ class Artifact:
     stage: str
     key: str
     path: Path
-    manifest: Mapping[str, Any]
-    store: "Store"
+    manifest: Mapping[str, Any] = field(repr=False)
+    store: "Store" = field(repr=False)
 
     @property
     def summary(self) -> dict[str, Any]:
