@@ -46,8 +46,9 @@ def lefts_and_rights(
 def solve_pairs(ids: Tensor, task: PairTaskSpec) -> Solution:
     """From the last token on, goes to the earlier pair whose left letter is this one's right, until the target window.
 
-    `ids`: integers, (n, position). Raises ValueError naming the row for: a wrong shape or id, a pair in the other kind's window, a right letter of the
-    path that no earlier pair or several have on their left, a path of more hops than the task has.
+    `ids`: integers, (n, position). Raises ValueError naming the row for: a wrong shape or id, a pair in the other
+    kind's window, a right letter of the path that no earlier pair or several have on their left, a path of more hops
+    than the task has.
     """
     ids = checked_ids(ids, task.sequence_length, pair_vocabulary_size(task))
     digits = ids <= task.n_letters * task.n_digits

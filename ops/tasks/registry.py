@@ -19,7 +19,7 @@ def generate(task: TaskSpec, n: int, seed: Seed) -> Sequences:
 
 
 def solve(task: TaskSpec, ids: Tensor) -> Solution:
-    """The oracle's answers and chains for `ids`, (n, position). Raises ValueError naming the row that has no unique path."""
+    """The oracle's answers and chains for `ids`, (n, position). Raises ValueError naming a row with no unique path."""
     return TASKS[task.name].solve(ids, task)
 
 

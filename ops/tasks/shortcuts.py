@@ -16,7 +16,7 @@ from ops.spec.task import NumberTaskSpec, TaskSpec
 from ops.tasks.pairs import lefts_and_rights
 from ops.tasks.sequences import Sequences
 
-MAX_CELLS = 1 << 19  # of the n × position × position matrices held at a time: small enough for a CPU cache
+MAX_CELLS = 1 << 15  # of the n × position × position matrices held at a time: fits a cache, too small to thread
 
 
 class _View(NamedTuple):
@@ -73,7 +73,7 @@ def _views(task: TaskSpec, sequences: Sequences) -> Iterator[tuple[_View, Tensor
             yield _View(ids, window, points_at, left[:, :, None] == left[:, None, :], held_right), labels
 
 
-def _share(weight: Tensor, otherwise: Tensor | None = None) -> Float[Tensor, "… target"]:
+def _share(weight: Tensor, otherwise: Tensor | None = None) -> Float[Tensor, "*rows target"]:
     """Weights made to sum to 1 a row; a row of zeros becomes `otherwise` (default: uniform)."""
     weight = weight.double()
     total = weight.sum(-1, keepdim=True)
