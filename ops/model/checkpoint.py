@@ -23,6 +23,7 @@ CONFIG, WEIGHTS = "config.json", "model.safetensors"
 _MAX_HEADER = 16 * 1024 * 1024  # bytes; a header has about 100 bytes a tensor
 _MAX_CONFIG = 4 * 1024 * 1024
 _HF_BUFFERS = (".attn.bias", ".attn.masked_bias", ".embed_positions")  # constants that old exports stored
+_REFUSED = {"n_embd": 1, "n_head": 2, "n_layer": 1}  # makes `GPTJForCausalLM.from_pretrained` raise before it allocates
 _HF_POSITIONS = 8_192  # length of Hugging Face's sine table; our model has no maximum
 
 
@@ -51,11 +52,11 @@ def export_reason(spec: ModelSpec) -> str | None:
 def state_config(spec: ModelSpec, vocabulary_size: int) -> dict[str, Any]:
     """The content of config.json: our spec under "ropewalk", and for a stock configuration Hugging Face's fields.
 
-    Without those fields `from_pretrained` fails instead of computing something else; "not_hugging_face" says why.
+    Another one is refused by `from_pretrained`, which would compute something else; "not_hugging_face" says why.
     """
     ours = {"ropewalk": spec.model_dump(mode="json"), "vocab_size": vocabulary_size}
     if reason := export_reason(spec):
-        return {"model_type": "ropewalk", "not_hugging_face": reason, **ours}
+        return {"model_type": "ropewalk", "not_hugging_face": reason, **_REFUSED, **ours}
     return {
         "architectures": ["GPTJForCausalLM"],
         "model_type": "gptj",
