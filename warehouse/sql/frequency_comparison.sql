@@ -16,5 +16,5 @@ SELECT ends.*, sizes.task, sizes.n_frequencies, p.value AS paper_id, ends.weight
 FROM ends
 JOIN sizes USING (experiment)
 LEFT JOIN paper_values AS p
-    ON p.item = 'frequency_id.' || sizes.task AND p.layer = ends.layer
+    ON p.item = sizes.task || '_frequency_id' AND p.layer = ends.layer
     AND sizes.n_layers = 12 AND sizes.n_frequencies = 64

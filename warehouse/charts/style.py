@@ -1,0 +1,107 @@
+"""What all figures share: colours, rows from a view, a drawn key, the picture of "not run yet"."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import duckdb
+import polars as pl
+
+# Okabe-Ito colours: safe for the common forms of colour blindness, and told apart in grey print.
+POSITIONAL = "#D55E00"
+SYMBOLIC = "#0072B2"
+NEUTRAL = "#7A7A7A"
+MOMENT = "#000000"
+PAPER = "#CC79A7"
+KIND_COLOURS = {"positional": POSITIONAL, "symbolic": SYMBOLIC, "mixed": NEUTRAL, "normalised entropy": NEUTRAL}
+FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
+
+
+def rows(connection: duckdb.DuckDBPyConnection, query: str, *parameters: Any) -> list[dict[str, Any]]:
+    """The rows of a query as dictionaries, in the query's order."""
+    relation = connection.sql(query, params=list(parameters))
+    names = relation.columns
+    return [dict(zip(names, values, strict=True)) for values in relation.fetchall()]
+
+
+def data(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """Rows as a chart's data. A frame, since Altair checks inline values one by one, which takes minutes."""
+    return pl.DataFrame(records, infer_schema_length=None)
+
+
+def study_filter(study: str | None, column: str = "study") -> tuple[str, tuple[str, ...]]:
+    """A condition for one study and its parameter; no study = all of them."""
+    return ("true", ()) if study is None else (f"{column} = ?", (study,))
+
+
+def not_run(title: str) -> alt.Chart:
+    """What a figure without data shows."""
+    return (
+        alt.Chart(data([{"text": "not run yet"}]), width=420, height=80)
+        .mark_text(fontSize=16, color=NEUTRAL)
+        .encode(text="text:N")
+        .properties(title=title)
+    )
+
+
+def key(entries: Sequence[tuple[str, str, str]], width: int = 900) -> alt.LayerChart:
+    """A key drawn in one row. Entries are (label, colour, mark); mark is line, dash, band, bar or a point's shape."""
+    lines = {
+        "line": (2.5, [1, 0], 1.0),
+        "dash": (1.5, [4, 3], 1.0),
+        "band": (10.0, [1, 0], 0.25),
+        "bar": (6.0, [1, 0], 1.0),
+    }
+    drawn, x = [], 0.0
+    for label, colour, mark in entries:
+        thickness, dash, opacity = lines.get(mark, (0.0, [1, 0], 0.0))
+        drawn.append(
+            {"x": x, "x2": x + 20, "middle": x + 10, "text_x": x + 26, "label": label, "colour": colour, "mark": mark,
+             "thickness": thickness, "opacity": opacity, "dashed": dash == [4, 3]}
+        )  # fmt: skip
+        x += 40 + 6.4 * len(label)
+    scale = alt.Scale(domain=[0, width], nice=False)
+    base = alt.Chart(data(drawn)).encode(color=alt.Color("colour:N", scale=None))
+    line = base.mark_rule().encode(
+        x=alt.X("x:Q", scale=scale, axis=None),
+        x2="x2:Q",
+        strokeWidth=alt.StrokeWidth("thickness:Q", scale=None),
+        opacity=alt.Opacity("opacity:Q", scale=None),
+        strokeDash=alt.condition("datum.dashed", alt.value([4, 3]), alt.value([1, 0])),
+    )
+    point = (
+        base.transform_filter(alt.FieldOneOfPredicate("mark", ["circle", "diamond", "square", "stroke"]))
+        .mark_point(filled=True, size=70, opacity=1)
+        .encode(x=alt.X("middle:Q", scale=scale, axis=None), shape=alt.Shape("mark:N", scale=None))
+    )
+    text = (
+        alt.Chart(data(drawn))
+        .mark_text(align="left", baseline="middle", fontSize=12, color="#222222")
+        .encode(x=alt.X("text_x:Q", scale=scale, axis=None), text="label:N")
+    )
+    return alt.layer(line, point, text).properties(width=width, height=16, view=alt.ViewBackground(stroke=None))
+
+
+def finish(chart: Any, title: str, subtitle: str | Sequence[str] = "") -> Any:
+    """The common look: title left, light grid, one font, colours that stay put."""
+    return (
+        chart.properties(
+            title=alt.TitleParams(
+                title,
+                subtitle=subtitle,
+                anchor="start",
+                fontSize=17,
+                subtitleFontSize=12,
+                subtitleColor="#444",
+                offset=12,
+            ),
+            padding=12,
+        )
+        .configure(font=FONT, background="white")
+        .configure_view(stroke="#DDDDDD")
+        .configure_axis(
+            gridColor="#EEEEEE", domainColor="#999999", tickColor="#999999", labelFontSize=11, titleFontSize=12
+        )
+        .configure_title(font=FONT)
+        .configure_concat(spacing=8)
+    )
