@@ -75,7 +75,7 @@ def test_matched_pair_gives_the_same_away(measured):
     for shortcut in ("query_alone", "any_pointer", "most_pointed_at", "reached_pointer", "query_or_reached_pointer"):
         for hop in (1, 2, 3, 4):
             difference = accuracy(number, shortcut, hop) - accuracy(matched, shortcut, hop)
-            assert -1e-9 <= difference < 0.008
+            assert -1e-9 <= difference < 0.012
     assert accuracy(matched, "lone_letter") < 0.25
 
 
