@@ -80,6 +80,19 @@ class _StepBatches:
             yield Batch(data.data.train_ids[rows], data.data.train_labels[rows])
 
 
+class _InOrder:
+    """A split from its first row to its last, in batches."""
+
+    def __init__(self, ids: Tensor, labels: Tensor, size: int) -> None:
+        self._pairs = list(zip(ids.split(size), labels.split(size), strict=True))
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return (Batch(ids, labels) for ids, labels in self._pairs)
+
+
 class SequenceData(pl.LightningDataModule):
     """Training batches from the trainer's current step on, and validation in batches; no workers, no copies."""
 
@@ -92,8 +105,6 @@ class SequenceData(pl.LightningDataModule):
         """Batches of (ids, labels); the batch of step s depends on (seed, s) alone."""
         return _StepBatches(self)
 
-    def val_dataloader(self) -> list[Batch]:
+    def val_dataloader(self) -> _InOrder:
         """The validation split in order, in batches of at most the training batch size."""
-        size = self.order.batch_size
-        pairs = zip(self.data.validation_ids.split(size), self.data.validation_labels.split(size), strict=True)
-        return [Batch(ids, labels) for ids, labels in pairs]
+        return _InOrder(self.data.validation_ids, self.data.validation_labels, self.order.batch_size)

@@ -46,6 +46,7 @@ from ops.training.validation import ValidationAccuracy
 from ops.training.workdir_lock import sole_user
 
 logger = logging.getLogger(__name__)
+STATE_EVERY = 500  # steps between two resumable states, where snapshots are rarer
 
 
 class FitResult(NamedTuple):
@@ -90,7 +91,7 @@ def fit(
         log, snapshots = TrainingLog(training), Snapshots(checkpoints, training)
         validation = ValidationAccuracy(task_data, training.steps, every=-(-training.steps // 20))
         state = _recover(workdir, identity, snapshots, module.model)
-        resumable = ResumableState(workdir / "resume", identity, state)
+        resumable = ResumableState(workdir / "resume", identity, state, STATE_EVERY)
         if state is not None and state.step == training.steps:
             for callback in (log, snapshots, validation):
                 callback.load_state_dict(state.callbacks[type(callback).__name__])

@@ -35,6 +35,7 @@ class LastTokenTraining(pl.LightningModule):
         super().__init__()
         self.model, self.training_spec, self.seed = model, training, seed
         self.gradient_norm: Tensor | None = None
+        self._weights = tuple(model.parameters())
         self._last_logits = torch.compile(model.last_logits) if training.compile else model.last_logits
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch vocabulary"]:
@@ -59,7 +60,7 @@ class LastTokenTraining(pl.LightningModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """AdamW with the spec's betas and weight decay."""
-        optimiser = make_optimiser(self.model.parameters(), self.training_spec)
+        optimiser = make_optimiser(self._weights, self.training_spec)
         if self.training_spec.precision == "16-mixed":
             # A fused AdamW would unscale by itself, after clipping; the norm must be clipped unscaled.
             optimiser._step_supports_amp_scaling = False  # pyright: ignore[reportAttributeAccessIssue]
@@ -74,9 +75,8 @@ class LastTokenTraining(pl.LightningModule):
     def configure_gradient_clipping(self, optimizer: Any, *_: Any, **__: Any) -> None:
         """Clip the global gradient norm and keep what it was."""
         limit = self.training_spec.gradient_clip
-        parameters = list(self.model.parameters())
         if limit is None:
-            gradients = [p.grad for p in parameters if p.grad is not None]
+            gradients = [weight.grad for weight in self._weights if weight.grad is not None]
             self.gradient_norm = torch.nn.utils.get_total_norm(gradients)
         else:
-            self.gradient_norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
+            self.gradient_norm = torch.nn.utils.clip_grad_norm_(self._weights, limit)
