@@ -253,7 +253,7 @@ class GPTJ(nn.Module):
 
     def _compute(
         self, ids: Int[Tensor, "batch position"], rotations: list[Rotation], masks: Masks | None, last: bool
-    ) -> Float[Tensor, "batch position vocabulary"]:
+    ) -> Float[Tensor, "batch kept vocabulary"]:
         hidden = self.embed(ids)
         if masks is not None:
             hidden = hidden * masks.embedding
