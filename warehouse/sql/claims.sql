@@ -31,3 +31,4 @@ SELECT
     d.basis, d.experiment, coalesce(d.n_runs, 0) AS n_runs, coalesce(d.n_holds, 0) AS n_holds, d.detail
 FROM claim_statements AS s
 LEFT JOIN decided AS d USING (id)
+ORDER BY s.rowid

@@ -1,0 +1,86 @@
+"""The list of figures, and how each is drawn and saved. A new figure is a module and a line in FIGURES."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import duckdb
+import vl_convert
+
+import warehouse.charts.learning_dynamics as learning_dynamics
+from warehouse.charts.style import rows
+
+VEGA_LITE = "6.4"
+PIXEL_RATIO = 1.5
+
+
+class Figure(Protocol):
+    """A module that draws one figure: its views go in, a chart comes out, nothing is computed in between.
+
+    With PER_STUDY there is one drawing a study, else one over everything (`study` is then None).
+    """
+
+    NAME: str
+    TITLE: str
+    VIEWS: tuple[str, ...]
+    PER_STUDY: bool
+
+    def caption(self, connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str: ...
+
+    def chart(self, connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any: ...
+
+
+FIGURES: tuple[Figure, ...] = (learning_dynamics,)
+
+
+class Drawing(NamedTuple):
+    """A figure drawn for one study: `stem` names its files, `spec` is the Vega-Lite text."""
+
+    figure: Figure
+    study: str | None
+    stem: str
+    caption: str
+    spec: str
+
+
+def draw_all(connection: duckdb.DuckDBPyConnection) -> list[Drawing]:
+    """Every figure for every study of the database, studies in alphabetical order, figures in that of FIGURES."""
+    studies = [row["study"] for row in rows(connection, "SELECT study FROM studies ORDER BY study")]
+    drawn = [draw(connection, figure, study) for study in studies for figure in FIGURES if figure.PER_STUDY]
+    over_all = [figure for figure in FIGURES if not figure.PER_STUDY or not studies]
+    return drawn + [draw(connection, figure, None) for figure in over_all]
+
+
+def draw(connection: duckdb.DuckDBPyConnection, figure: Figure, study: str | None) -> Drawing:
+    """One figure of one study (None = everything)."""
+    stem = figure.NAME if study is None else f"{figure.NAME}_{study}"
+    return Drawing(
+        figure, study, stem, figure.caption(connection, study), _text(figure.chart(connection, study).to_dict())
+    )
+
+
+def save_all(connection: duckdb.DuckDBPyConnection, folder: Path) -> list[Drawing]:
+    """Draw every figure and write it to `folder` as <stem>.svg, .png and .vl.json (Vega-Lite with its data)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = draw_all(connection)
+    for drawing in drawn:
+        svg = vl_convert.vegalite_to_svg(drawing.spec, vl_version=VEGA_LITE)
+        (folder / f"{drawing.stem}.svg").write_text(svg, encoding="utf-8")
+        (folder / f"{drawing.stem}.png").write_bytes(vl_convert.svg_to_png(svg, scale=PIXEL_RATIO))
+        (folder / f"{drawing.stem}.vl.json").write_text(drawing.spec, encoding="utf-8")
+    return drawn
+
+
+def _text(spec: dict[str, Any]) -> str:
+    """The chart as JSON. Numbers keep six digits, absent values are left out: half the size, the same picture."""
+    return json.dumps(_short(spec), separators=(",", ":"), allow_nan=False)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, list):
+        return [_short(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _short(item) for name, item in value.items()}
+    return value
