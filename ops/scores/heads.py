@@ -102,7 +102,8 @@ def _query_table(ids: Tensor, queries: Queries) -> Int[Tensor, "input query"]:
             f"queries must be integers, one row an input ({len(ids)}), not {queries.dtype} of shape "
             f"{tuple(queries.shape)}"
         )
-    table = queries.detach().cpu().to(torch.int64).reshape(len(ids), -1)
+    table = queries.detach().cpu().to(torch.int64)
+    table = table[:, None] if table.ndim == 1 else table
     padding = table == -1 if queries.ndim == 2 else torch.zeros_like(table, dtype=torch.bool)
     wrong = ~padding & ((table < 2) | (table >= length))
     if bool(wrong.any()):

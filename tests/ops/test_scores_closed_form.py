@@ -1,4 +1,4 @@
-"""The closed form against 60-digit arithmetic, the authors' function, a naive swap, and what must hold of any scores."""
+"""The closed form against 60-digit arithmetic, the authors' function, a naive swap, and laws of any scores."""
 
 import numpy as np
 import pytest
