@@ -1,6 +1,7 @@
 """One job a study, and one that renews the report from what the store holds."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import dagster as dg
 
@@ -14,8 +15,8 @@ CONSOLE = {"loggers": {"console": {"config": {"log_level": "INFO"}}}}
 REPORT = declared.RESERVED["study"]
 
 
-def build_jobs(studies: Sequence[StudySpec]) -> list[dg.UnresolvedAssetJobDefinition]:
-    """The jobs, by study name."""
+def build_jobs(studies: Sequence[StudySpec]) -> list[Any]:
+    """The jobs, as Dagster's unresolved asset jobs (a type that it does not export)."""
     over_all = dg.AssetSelection.assets(*OVER_ALL)
     tags = {SPECS_TAG: declared.digest(studies)}
     jobs = [

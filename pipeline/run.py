@@ -84,21 +84,20 @@ def measured(warehouse: Path) -> dict[tuple[str, int], dict[str, Any]]:
 
 def table(replicates: Sequence[Replicate], did: dict[str, Ran], found: dict[tuple[str, int], dict[str, Any]]) -> str:
     """The table that a run ends with: one line an experiment and seed."""
-    lines = [("experiment", "seed", "accuracy by hops", "positional", "symbolic", "heads", "cache", "seconds")]
+    lines = [["experiment", "seed", "accuracy by hops", "positional", "symbolic", "heads", "cache", "seconds"]]
     for replicate in replicates:
         ran, row = did[str(replicate)], found.get((replicate.experiment.name, replicate.seed), {})
         due = sum(stage.applies(replicate.experiment) for stage in STAGES)
         short = due - ran.hits - ran.misses
         cache = "hit" if ran.hits == due else "miss" if ran.misses == due else f"{ran.hits} hits, {ran.misses} misses"
         lines.append(
-            (
+            [
                 replicate.experiment.name,
                 str(replicate.seed),
-                row.get("accuracy_by_hop") or "-",
-                *(_cell(row.get(field)) for field in ("n_positional", "n_symbolic", "n_heads")),
+                *(_cell(row.get(name)) for name in ("accuracy_by_hop", "n_positional", "n_symbolic", "n_heads")),
                 f"NOT FINISHED ({short} of {due} stages missing)" if short else cache,
                 f"{ran.seconds:.1f}",
-            )
+            ]
         )
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)

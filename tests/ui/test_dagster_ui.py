@@ -1,4 +1,4 @@
-"""`dagster dev` with no arguments: loads the project, shows every asset and its staleness, and a wrong study's sentence.
+"""`dagster dev` with no arguments: loads the project, shows every asset and its staleness, or what is wrong.
 
 Asked over GraphQL, which is all that the pages themselves ask.
 """
