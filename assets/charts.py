@@ -20,7 +20,7 @@ from assets.stage import Replicate, Stage
 from warehouse.keys import stage_key
 from warehouse.store import Artifact, Store
 
-CODE = ("warehouse.charts.learning_dynamics",)
+CODE = ("warehouse.charts.figures",)
 
 
 def current_charts(
