@@ -7,7 +7,11 @@ from typing import Any, NamedTuple, Protocol
 import duckdb
 import vl_convert
 
+import warehouse.charts.frequency_use as frequency_use
 import warehouse.charts.learning_dynamics as learning_dynamics
+import warehouse.charts.score_plane as score_plane
+import warehouse.charts.shortcuts as shortcuts
+import warehouse.charts.training_loss as training_loss
 from warehouse.charts.style import rows
 
 VEGA_LITE = "6.4"
@@ -30,7 +34,7 @@ class Figure(Protocol):
     def chart(self, connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any: ...
 
 
-FIGURES: tuple[Figure, ...] = (learning_dynamics,)
+FIGURES: tuple[Figure, ...] = (learning_dynamics, score_plane, frequency_use, shortcuts, training_loss)
 
 
 class Drawing(NamedTuple):

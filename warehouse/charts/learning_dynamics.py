@@ -162,9 +162,7 @@ def _strips(points: list[dict], spans: list[dict], moment: list[dict], last_step
     lines = [{"mark": "line", **point} for point in points]
     bars = [{"mark": "bar", "series": span["kind"], **span} for span in spans]
     rules = [{"mark": "rule", "layer": layer, **at} for layer in layers for at in moment]
-    colour = alt.Color(
-        "series:N", scale=alt.Scale(domain=SERIES, range=[style.KIND_COLOURS[s] for s in SERIES]), legend=None
-    )
+    colour = alt.Color("series:N", scale=style.kind_scale(*SERIES), legend=None)
     dash = alt.StrokeDash("series:N", scale=alt.Scale(domain=SERIES, range=[[1, 0], [1, 0], [3, 2]]), legend=None)
     scale = alt.Scale(domain=[-0.05, 1.4], nice=False)
     y = alt.Y("value:Q", scale=scale, axis=alt.Axis(values=[0, 1], grid=True), title=None)
@@ -214,10 +212,7 @@ def _names(names: list[dict]) -> alt.LayerChart:
 
 
 def _counts(points: list[dict], moment: list[dict], last_step: int) -> alt.LayerChart:
-    kinds = ["positional", "symbolic"]
-    colour = alt.Color(
-        "series:N", scale=alt.Scale(domain=kinds, range=[style.KIND_COLOURS[k] for k in kinds]), legend=None
-    )
+    colour = alt.Color("series:N", scale=style.kind_scale("positional", "symbolic"), legend=None)
     base = alt.Chart(style.data(points)).encode(x=_x(last_step, SHOWN))
     band = base.mark_area(opacity=0.25, interpolate="step-after", clip=True).encode(
         y="low:Q", y2="high:Q", color=colour

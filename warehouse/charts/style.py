@@ -13,6 +13,7 @@ SYMBOLIC = "#0072B2"
 NEUTRAL = "#7A7A7A"
 MOMENT = "#000000"
 PAPER = "#CC79A7"
+LINE = "#3B3B3B"
 KIND_COLOURS = {"positional": POSITIONAL, "symbolic": SYMBOLIC, "mixed": NEUTRAL, "normalised entropy": NEUTRAL}
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 
@@ -34,6 +35,11 @@ def study_filter(study: str | None, column: str = "study") -> tuple[str, tuple[s
     return ("true", ()) if study is None else (f"{column} = ?", (study,))
 
 
+def kind_scale(*kinds: str) -> alt.Scale:
+    """The colours of kinds of heads and series, the same in every figure."""
+    return alt.Scale(domain=list(kinds), range=[KIND_COLOURS[kind] for kind in kinds])
+
+
 def not_run(title: str) -> alt.Chart:
     """What a figure without data shows."""
     return (
@@ -45,7 +51,7 @@ def not_run(title: str) -> alt.Chart:
 
 
 def key(entries: Sequence[tuple[str, str, str]], width: int = 900) -> alt.LayerChart:
-    """A key drawn in one row. Entries are (label, colour, mark); mark is line, dash, band, bar or a point's shape."""
+    """A key drawn in one row. Entries are (label, colour, mark); mark is line, dash, band, bar, ring, circle, diamond."""
     lines = {
         "line": (2.5, [1, 0], 1.0),
         "dash": (1.5, [4, 3], 1.0),
@@ -69,17 +75,21 @@ def key(entries: Sequence[tuple[str, str, str]], width: int = 900) -> alt.LayerC
         opacity=alt.Opacity("opacity:Q", scale=None),
         strokeDash=alt.condition("datum.dashed", alt.value([4, 3]), alt.value([1, 0])),
     )
+    centre = alt.X("middle:Q", scale=scale, axis=None)
     point = (
-        base.transform_filter(alt.FieldOneOfPredicate("mark", ["circle", "diamond", "square", "stroke"]))
+        base.transform_filter(alt.FieldOneOfPredicate("mark", ["circle", "diamond"]))
         .mark_point(filled=True, size=70, opacity=1)
-        .encode(x=alt.X("middle:Q", scale=scale, axis=None), shape=alt.Shape("mark:N", scale=None))
+        .encode(x=centre, shape=alt.Shape("mark:N", scale=None))
+    )
+    ring = (
+        base.transform_filter(alt.datum.mark == "ring").mark_point(size=45, strokeWidth=1.5, opacity=1).encode(x=centre)
     )
     text = (
         alt.Chart(data(drawn))
         .mark_text(align="left", baseline="middle", fontSize=12, color="#222222")
         .encode(x=alt.X("text_x:Q", scale=scale, axis=None), text="label:N")
     )
-    return alt.layer(line, point, text).properties(width=width, height=16, view=alt.ViewBackground(stroke=None))
+    return alt.layer(line, point, ring, text).properties(width=width, height=16, view=alt.ViewBackground(stroke=None))
 
 
 def finish(chart: Any, title: str, subtitle: str | Sequence[str] = "") -> Any:

@@ -9,7 +9,7 @@ shares AS (
 )
 SELECT
     e.profile AS study, s.experiment, s.layer, s.frequency_id,
-    s.frequency_id - 0.5 AS id_from, s.frequency_id + 0.5 AS id_to,
+    s.frequency_id - 0.5::DOUBLE AS id_from, s.frequency_id + 0.5::DOUBLE AS id_to,
     any_value(s.theta) AS theta, avg(s.share) AS share, avg(s.mean) AS mean_use, count(DISTINCT s.seed) AS n_seeds
 FROM shares AS s
 JOIN experiments AS e USING (experiment, seed)
