@@ -13,6 +13,13 @@ class TrainingWriteError(OSError):
     """A snapshot or a resumable state could not be written (disk full, no permission, …)."""
 
 
+def cannot_write(what: Path, error: OSError) -> TrainingWriteError:
+    """The one-sentence error of a failed write."""
+    reason = error.strerror or error
+    remedy = "make room or access and start again, training continues from its last resumable state"
+    return TrainingWriteError(error.errno, f"cannot write {what}: {reason}; {remedy}")
+
+
 def sha256(data: bytes) -> str:
     """Hexadecimal SHA-256 of bytes."""
     return hashlib.sha256(data).hexdigest()
@@ -54,11 +61,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> dict[str, str]:
         sync_folder(folder.parent)
     except OSError as error:
         shutil.rmtree(unfinished, ignore_errors=True)
-        raise TrainingWriteError(
-            error.errno,
-            f"cannot write {folder}: {error.strerror or error}; make room or access and start again, "
-            "training continues from its last resumable state",
-        ) from error
+        raise cannot_write(folder, error) from error
     return {name: sha256(data) for name, data in files.items()}
 
 

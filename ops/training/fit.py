@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import lightning.pytorch as pl
 import polars
+import torch
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.plugins.precision import MixedPrecision
 from torch.amp.grad_scaler import GradScaler
@@ -29,7 +30,7 @@ from ops.model.gptj import GPTJ
 from ops.spec.model import ModelSpec
 from ops.spec.training import TrainingSpec
 from ops.training.data import SequenceData, TrainingData
-from ops.training.durable import TrainingWriteError, remove_unfinished
+from ops.training.durable import TrainingWriteError
 from ops.training.interruption import StopOnSignal, pass_on
 from ops.training.log import TrainingDiverged, TrainingLog
 from ops.training.module import LastTokenTraining, initial_model
@@ -70,14 +71,16 @@ def fit(
     workdir: Path,
     report: Callable[[Progress], None] | None = None,
     accelerator: str = "auto",
-    devices: int | str = 1,
+    devices: int | str | list[int] = 1,
     callbacks: Sequence[pl.Callback] = (),
     loggers: Sequence[Logger] = (),
 ) -> FitResult:
     """Train `model` on `task_data` in `workdir`, continuing what an interrupted call left there.
 
     A finished folder is verified and returned at once. `report` gets a Progress every 5 seconds (default: a bar on the
-    terminal). `accelerator` and `devices` are Lightning's; `callbacks` and `loggers` are added to ours.
+    terminal). `accelerator` is Lightning's; `devices` likewise, but names one device ("auto" is one, [2] the third);
+    for several, train several seeds at once, or put LastTokenTraining and SequenceData into a Trainer of your own.
+    `callbacks` and `loggers` are added to ours.
     Raises TrainingDiverged (nothing is kept), TrainingWriteError (the last resumable state is kept), OtherTraining
     (the folder belongs to another training), ValueError (data that do not fit); an interruption stays one:
     KeyboardInterrupt, SystemExit(143), or what the caller's own signal handler raises.
@@ -118,6 +121,7 @@ def fit(
             "validation_accuracy": {str(hop): value for hop, value in validation.latest.items()},
             "n_parameters": sum(p.numel() for p in module.model.parameters()),
             "n_checkpoints": len(snapshots.digests),
+            "steps_per_s": log.frame()["steps_per_s"].median(),
             "wall_s": time.perf_counter() - started,
         }
         folders = {step: checkpoints / snapshot_name(step) for step in sorted(snapshots.digests)}
@@ -164,7 +168,6 @@ def _recover(workdir: Path, identity: str, snapshots: Snapshots, model: GPTJ) ->
         return None
 
     state = latest_state(workdir / "resume", identity, problem)
-    remove_unfinished(workdir / "resume") if state else None
     remove_unknown_snapshots(snapshots.folder, digests(state) if state else ())
     if state is not None:
         logger.info("Continuing the training in %s from step %d.", workdir, state.step)
@@ -174,19 +177,20 @@ def _recover(workdir: Path, identity: str, snapshots: Snapshots, model: GPTJ) ->
 def _trainer(
     training: TrainingSpec,
     accelerator: str,
-    devices: int | str,
+    devices: int | str | list[int],
     callbacks: list[pl.Callback],
     loggers: list[Logger],
     workdir: Path,
 ) -> pl.Trainer:
     plugins: Any = []
     precision: Any = training.precision
-    if precision == "16-mixed" and accelerator == "cpu":
+    on_cpu = accelerator == "cpu" or (accelerator == "auto" and not torch.accelerator.is_available())
+    if precision == "16-mixed" and on_cpu:
         # Lightning silently swaps fp16 for bf16 on a CPU; torch can do fp16 there.
         plugins, precision = [MixedPrecision("16-mixed", "cpu", GradScaler("cpu"))], None
-    return pl.Trainer(
+    trainer = pl.Trainer(
         accelerator=accelerator,
-        devices=devices,
+        devices=1 if devices == "auto" else devices,
         precision=precision,
         plugins=plugins,
         max_steps=training.steps,
@@ -201,6 +205,9 @@ def _trainer(
         log_every_n_steps=1,
         default_root_dir=workdir,
     )
+    if trainer.world_size != 1:
+        raise ValueError(f"devices = {devices!r} names {trainer.world_size} devices; fit trains on one")
+    return trainer
 
 
 def _run(trainer: pl.Trainer, module: LastTokenTraining, data: SequenceData) -> None:

@@ -1,6 +1,6 @@
 """Positional and symbolic scores of every head while a model trains, to any Lightning logger."""
 
-from typing import Any, Literal
+from typing import Any
 
 import lightning.pytorch as pl
 import torch
@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ops.model.gptj import GPTJ
-from ops.scores.heads import score_heads
+from ops.scores.heads import Queries, score_heads
 
 
 class HeadScores(pl.Callback):
@@ -24,14 +24,15 @@ class HeadScores(pl.Callback):
         self,
         ids: Int[Tensor, "input position"],
         every_n_steps: int = 50,
-        queries: Literal["last"] | Int[Tensor, "input"] = "last",
+        queries: Queries = "last",
         tau: float = 1e-4,
     ) -> None:
         if every_n_steps < 1:
             raise ValueError(f"every_n_steps is {every_n_steps}; choose 1 or more")
         if not len(ids):
             raise ValueError("the sample for HeadScores is empty; give it at least one sequence")
-        self.ids, self.every_n_steps, self.queries, self.tau = ids, every_n_steps, queries, tau
+        self.ids, self.every_n_steps, self.tau = ids, every_n_steps, tau
+        self.queries: Queries = queries
         self.latest: Float[Tensor, "layer head 2"] | None = None
         self._scored = -1
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ops.training.durable import cannot_write
+
 logger = logging.getLogger(__name__)
 
 
@@ -16,12 +18,16 @@ def sole_user(folder: Path, poll_s: float = 0.5) -> Iterator[None]:
     """Hold `folder` (made if absent) alone; wait, and say so, while another process does.
 
     The kernel releases the lock of a dead process. A folder that was removed while we waited is made anew.
+    Raises TrainingWriteError when the folder cannot be made or opened.
     """
     said = False
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
         path = folder / "lock"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):

@@ -15,6 +15,7 @@ from ops.model.checkpoint import load_checkpoint
 from ops.spec.model import ModelSpec
 from ops.spec.training import TrainingSpec
 from ops.training.data import SequenceData, TrainingData
+from ops.training.durable import TrainingWriteError
 from ops.training.fit import fit
 from ops.training.log import LOG_SCHEMA, TrainingDiverged
 from ops.training.module import LastTokenTraining, initial_model
@@ -235,6 +236,17 @@ def test_data_that_do_not_fit_are_refused(tmp_path):
         run(tmp_path, task_data=data._replace(train_labels=data.train_labels + 1))
     with pytest.raises(ValueError, match="validation split has 100 sequences and 99 labels"):
         run(tmp_path, task_data=data._replace(validation_labels=data.validation_labels[1:]))
+
+
+def test_fit_trains_on_one_device(tmp_path):
+    with pytest.raises(ValueError, match="devices = 2 names 2 devices; fit trains on one"):
+        run(tmp_path, devices=2)
+
+
+def test_an_unusable_folder_is_one_clear_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TrainingWriteError, match=r"cannot write .*file.*: .*; make room or access"):
+        run(tmp_path / "file" / "work")
 
 
 def test_it_prints_nothing_and_leaves_no_lightning_folder(tmp_path, capfd, monkeypatch):
