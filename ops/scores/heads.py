@@ -74,7 +74,11 @@ def head_details(
     with torch.inference_mode():
         for start in range(0, len(ids), chunk):
             wanted = table[start : start + chunk].to(device)
-            places = [(n, *torch.nonzero(wanted == n, as_tuple=True)) for n in wanted.unique().tolist() if n >= 0]
+            places: list[tuple[int, Tensor, Tensor]] = []
+            for n in wanted.unique().tolist():
+                if n >= 0:
+                    rows, columns = torch.nonzero(wanted == n, as_tuple=True)
+                    places.append((n, rows, columns))
             for state in model.layers(ids[start : start + chunk].to(device), rotary):
                 for rows, columns, part in _score_layer(state, angles, places, taus, eps):
                     at = (start + rows, columns, state.layer)
