@@ -29,27 +29,26 @@ def publish_accuracy(store: Store, experiment: str, seed: int):
     )
 
 
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
-def artifacts(store):
+def publish_four(root: Path):
+    store = Store(root)
     return [publish_accuracy(store, experiment, seed) for experiment in ("b", "a") for seed in (1, 0)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def artifacts(tmp_path_factory):
+    return publish_four(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="module")
 def experiments():
     spec = ExperimentSpec(name="a", study="quick", task=NumberTaskSpec())
     return [experiment_row(spec, seed, key=f"a-{seed}", n_parameters=2_400_000) for seed in (1, 0)]
 
 
-@pytest.fixture
-def database(tmp_path, artifacts, experiments):
-    with duckdb.connect(
-        str(build(tmp_path / "warehouse.duckdb", artifacts, experiments)), read_only=True
-    ) as connection:
+@pytest.fixture(scope="module")
+def database(tmp_path_factory, artifacts, experiments):
+    path = build(tmp_path_factory.mktemp("database") / "warehouse.duckdb", artifacts, experiments)
+    with duckdb.connect(str(path), read_only=True) as connection:
         yield connection
 
 
@@ -109,14 +108,15 @@ def test_two_builds_have_equal_tables(tmp_path, artifacts, experiments):
             assert first.sql(query).fetchall() == second.sql(query).fetchall(), name
 
 
-def test_a_database_moves_without_the_store(tmp_path, artifacts):
-    path = build(tmp_path / "warehouse.duckdb", artifacts)
+def test_a_database_moves_without_the_store(tmp_path):
+    path = build(tmp_path / "warehouse.duckdb", publish_four(tmp_path / "store"))
     shutil.rmtree(tmp_path / "store")
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.sql("SELECT count(*) FROM accuracy").fetchall() == [(8,)]
 
 
-def test_an_existing_file_and_a_damaged_artifact_are_refused(tmp_path, artifacts):
+def test_an_existing_file_and_a_damaged_artifact_are_refused(tmp_path):
+    artifacts = publish_four(tmp_path / "store")
     path = build(tmp_path / "warehouse.duckdb", artifacts)
     with pytest.raises(FileExistsError, match="build beside it"):
         build(path, artifacts)

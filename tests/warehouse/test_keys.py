@@ -1,5 +1,6 @@
 """Keys: what changes one and what does not, in a copied project tree with real processes."""
 
+import ast
 import json
 import os
 import shutil
@@ -122,6 +123,24 @@ def test_place_and_hash_seed_keep_the_key(tree, key, tmp_path):
     moved = tmp_path / "another machine"
     shutil.copytree(tree, moved)
     assert key_in(moved, cwd=Path("/"), PYTHONHASHSEED="7", LANG="C", TZ="Asia/Tokyo") == key
+
+
+def test_rewriting_every_file_without_comments_keeps_the_hash_of_everything(tree, tmp_path):
+    rewritten = tmp_path / "rewritten"
+    shutil.copytree(tree, rewritten)
+    for path in rewritten.rglob("*.py"):
+        path.write_text("# rewritten\n" + ast.unparse(ast.parse(path.read_text())))
+    roots = [".".join(path.relative_to(tree).with_suffix("").parts) for path in sorted(tree.glob("ops/**/*.py"))]
+    roots = [root.removesuffix(".__init__") for root in roots]
+    script = "import sys; from warehouse.keys import code_hash; print(code_hash(sys.argv[1:]))"
+    hashes = {
+        subprocess.run(
+            [sys.executable, "-c", script, *roots], cwd=folder, capture_output=True, text=True, check=True
+        ).stdout
+        for folder in (tree, rewritten)
+    }
+    assert len(roots) > 30
+    assert len(hashes) == 1
 
 
 def test_a_spec_field_and_an_input_change_the_key(tree, key):
