@@ -234,17 +234,3 @@ def test_initial_weights_follow_the_spec() -> None:
             assert (parameter == 1).all()
         else:
             assert parameter.std().item() == pytest.approx(0.02, rel=0.05)
-
-
-@pytest.mark.slow
-def test_compiled_step_equals_eager() -> None:
-    ids = some_ids()
-    gradients = []
-    for compiled in (False, True):
-        model = small_model(ModelSpec(n_layers=2, width=16)).float().train()
-        if compiled:
-            model.use_compiler()
-        model.seed_dropout(4)
-        model.last_logits(ids).sum().backward()
-        gradients.append([p.grad for p in model.parameters()])
-    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
