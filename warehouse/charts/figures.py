@@ -24,10 +24,17 @@ class Figure(Protocol):
     With PER_STUDY there is one drawing a study, else one over everything (`study` is then None).
     """
 
-    NAME: str
-    TITLE: str
-    VIEWS: tuple[str, ...]
-    PER_STUDY: bool
+    @property
+    def NAME(self) -> str: ...
+
+    @property
+    def TITLE(self) -> str: ...
+
+    @property
+    def VIEWS(self) -> tuple[str, ...]: ...
+
+    @property
+    def PER_STUDY(self) -> bool: ...
 
     def caption(self, connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str: ...
 

@@ -59,7 +59,7 @@ def _layer_axis() -> alt.Y:
     return alt.Y("layer:O", title="layer", axis=alt.Axis(labelExpr="'L' + datum.value", grid=False))
 
 
-def _column(connection: duckdb.DuckDBPyConnection, run: dict[str, Any]) -> alt.VConcatChart:
+def _column(connection: duckdb.DuckDBPyConnection, run: dict[str, Any]) -> Any:
     experiment, n = run["experiment"], run["n_frequencies"]
     shares = style.rows(
         connection,
@@ -106,7 +106,7 @@ def _shares(shares: list[dict], n: int, experiment: str) -> alt.Chart:
     )  # fmt: skip
 
 
-def _means(means: list[dict], n: int) -> alt.LayerChart:
+def _means(means: list[dict], n: int) -> Any:
     scale = alt.Scale(domain=[0.5, n + 0.5], nice=False)
     base = alt.Chart(style.data(means)).encode(y=_layer_axis())
     span = base.mark_rule(color=style.LINE, strokeWidth=2).encode(

@@ -105,7 +105,7 @@ def _moment(moment: list[dict], last_step: int, axis: alt.Axis) -> alt.Chart:
     return alt.Chart(style.data(moment)).mark_rule(**MOMENT_RULE).encode(x=_x(last_step, axis))
 
 
-def _column(connection: duckdb.DuckDBPyConnection, experiment: str, last_step: int) -> alt.VConcatChart:
+def _column(connection: duckdb.DuckDBPyConnection, experiment: str, last_step: int) -> Any:
     """One experiment, from accuracy at the top to the pure heads at the bottom."""
 
     def panel(name: str) -> list[dict]:
@@ -137,7 +137,7 @@ def _column(connection: duckdb.DuckDBPyConnection, experiment: str, last_step: i
     return alt.vconcat(*panels, spacing=8).resolve_scale(color="independent", strokeDash="independent")
 
 
-def _accuracy(points: list[dict], moment: list[dict], last_step: int, experiment: str) -> alt.LayerChart:
+def _accuracy(points: list[dict], moment: list[dict], last_step: int, experiment: str) -> Any:
     hops = sorted({p["hop"] for p in points})
     colour = alt.Color(
         "hop:O", scale=alt.Scale(domain=hops, range=[_hop_colour(h) for h in hops]), legend=None, title="hops"
@@ -156,7 +156,7 @@ def _accuracy(points: list[dict], moment: list[dict], last_step: int, experiment
     )
 
 
-def _strips(points: list[dict], spans: list[dict], moment: list[dict], last_step: int) -> alt.FacetChart:
+def _strips(points: list[dict], spans: list[dict], moment: list[dict], last_step: int) -> Any:
     """A strip a layer: scores and entropy as lines with bands, above them a bar from each head's purity on."""
     layers = sorted({point["layer"] for point in points})
     lines = [{"mark": "line", **point} for point in points]
@@ -199,7 +199,7 @@ def _strips(points: list[dict], spans: list[dict], moment: list[dict], last_step
     )
 
 
-def _names(names: list[dict]) -> alt.LayerChart:
+def _names(names: list[dict]) -> Any:
     """Names of the pure heads at the end, one line a kind."""
     lines = []
     for i, entry in enumerate(names):
@@ -211,7 +211,7 @@ def _names(names: list[dict]) -> alt.LayerChart:
     return alt.layer(*lines).properties(width=WIDTH, height=28, view=alt.ViewBackground(stroke=None))
 
 
-def _counts(points: list[dict], moment: list[dict], last_step: int) -> alt.LayerChart:
+def _counts(points: list[dict], moment: list[dict], last_step: int) -> Any:
     colour = alt.Color("series:N", scale=style.kind_scale("positional", "symbolic"), legend=None)
     base = alt.Chart(style.data(points)).encode(x=_x(last_step, SHOWN))
     band = base.mark_area(opacity=0.25, interpolate="step-after", clip=True).encode(

@@ -74,8 +74,7 @@ def _page(connection: duckdb.DuckDBPyConnection, drawn: list[Drawing], queries: 
     for heading in headings:
         parts.append(f'<h2 id="{_anchor(heading)}">{escape(heading)}</h2>')
         parts += [_figure(drawing, queries) for drawing in drawn if _heading(drawing) == heading]
-    parts.append(f"<script>{vl_convert.javascript_bundle(vl_version=VEGA_LITE)}</script>")
-    parts.append(f"<script>{EMBED}</script></body></html>")
+    parts.append(f"<script>{vl_convert.javascript_bundle(EMBED, vl_version=VEGA_LITE)}</script></body></html>")
     return "\n".join(parts) + "\n"
 
 

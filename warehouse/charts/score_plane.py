@@ -49,7 +49,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     return style.finish(alt.vconcat(key, *rows, spacing=16), TITLE)
 
 
-def _row(points: list[dict], experiment: str) -> alt.FacetChart:
+def _row(points: list[dict], experiment: str) -> Any:
     layers = sorted({point["layer"] for point in points})
     corners = [
         {"layer": layer, "place": kind, "x": x, "x2": x2, "y": y, "y2": y2}

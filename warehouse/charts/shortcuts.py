@@ -38,7 +38,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     return style.finish(alt.hconcat(*tables, spacing=28), TITLE)
 
 
-def _table(cells: list[dict], experiment: str) -> alt.LayerChart:
+def _table(cells: list[dict], experiment: str) -> Any:
     solvers = list(dict.fromkeys(cell["solver"] for cell in cells))
     hops = list(dict.fromkeys(cell["hop_class"] for cell in cells))
     base = alt.Chart(style.data(cells)).encode(

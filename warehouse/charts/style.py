@@ -50,20 +50,15 @@ def not_run(title: str) -> alt.Chart:
     )
 
 
-def key(entries: Sequence[tuple[str, str, str]], width: int = 900) -> alt.LayerChart:
-    """A key drawn in one row. Entries are (label, colour, mark); mark is line, dash, band, bar, ring, circle, diamond."""
-    lines = {
-        "line": (2.5, [1, 0], 1.0),
-        "dash": (1.5, [4, 3], 1.0),
-        "band": (10.0, [1, 0], 0.25),
-        "bar": (6.0, [1, 0], 1.0),
-    }
+def key(entries: Sequence[tuple[str, str, str]], width: int = 900) -> Any:
+    """A key in one row. Entries are (label, colour, mark); mark is line, dash, band, bar, ring, circle or diamond."""
+    lines = {"line": (2.5, 1.0), "dash": (1.5, 1.0), "band": (10.0, 0.25), "bar": (6.0, 1.0)}
     drawn, x = [], 0.0
     for label, colour, mark in entries:
-        thickness, dash, opacity = lines.get(mark, (0.0, [1, 0], 0.0))
+        thickness, opacity = lines.get(mark, (0.0, 0.0))
         drawn.append(
             {"x": x, "x2": x + 20, "middle": x + 10, "text_x": x + 26, "label": label, "colour": colour, "mark": mark,
-             "thickness": thickness, "opacity": opacity, "dashed": dash == [4, 3]}
+             "thickness": thickness, "opacity": opacity, "dashed": mark == "dash"}
         )  # fmt: skip
         x += 40 + 6.4 * len(label)
     scale = alt.Scale(domain=[0, width], nice=False)
