@@ -48,6 +48,7 @@ from ops.training.workdir_lock import sole_user
 
 logger = logging.getLogger(__name__)
 STATE_EVERY = 500  # steps between two resumable states, where snapshots are rarer
+STATE_REST_S = 15.0  # seconds between two, where snapshots are denser: a killed training repeats that much
 
 
 class FitResult(NamedTuple):
@@ -94,7 +95,7 @@ def fit(
         log, snapshots = TrainingLog(training), Snapshots(checkpoints, training)
         validation = ValidationAccuracy(task_data, training.steps, every=-(-training.steps // 20))
         state = _recover(workdir, identity, snapshots, module.model)
-        resumable = ResumableState(workdir / "resume", identity, state, STATE_EVERY)
+        resumable = ResumableState(workdir / "resume", identity, state, STATE_EVERY, STATE_REST_S)
         if state is not None and state.step == training.steps:
             for callback in (log, snapshots, validation):
                 callback.load_state_dict(state.callbacks[type(callback).__name__])

@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,14 +92,20 @@ def latest_state(
 
 
 class ResumableState(pl.Callback):
-    """Writes the state at every checkpoint step and at least every `every` steps; restores `start` before training.
+    """Writes the state at checkpoint steps and at least every `every` steps; restores `start` before training.
+
+    Where these follow each other within `rest_s` seconds, one is written in that time, and always the last step's:
+    a state is three times as large as a snapshot, and on a fast device checkpoint steps are fractions of a second apart.
 
     The state is weights, optimiser moments, step, loss scaler and what the other callbacks' `state_dict` holds. Data
     order, dropout and learning rate are functions of the step and need none.
     """
 
-    def __init__(self, folder: Path, identity: str, start: SavedState | None = None, every: int = 500) -> None:
-        self.folder, self.identity, self.start, self.every = folder, identity, start, every
+    def __init__(
+        self, folder: Path, identity: str, start: SavedState | None = None, every: int = 500, rest_s: float = 0.0
+    ) -> None:
+        self.folder, self.identity, self.start, self.every, self.rest_s = folder, identity, start, every, rest_s
+        self._since = 0.0
         self._written = -1 if start is None else start.step
         self._steps: frozenset[int] = frozenset()
 
@@ -106,6 +113,7 @@ class ResumableState(pl.Callback):
         """Put the trainer, the module and the other callbacks where the state was saved."""
         assert isinstance(pl_module, LastTokenTraining)
         self._steps = frozenset(pl_module.training_spec.all_checkpoint_steps)
+        self._since = time.monotonic()
         if self.start is None:
             return
         state = self.start
@@ -127,7 +135,9 @@ class ResumableState(pl.Callback):
         """Write where due."""
         assert isinstance(pl_module, LastTokenTraining)
         step = trainer.global_step
-        if step in self._steps or step - max(self._written, 0) >= self.every:
+        due = step in self._steps or step - max(self._written, 0) >= self.every
+        rested = time.monotonic() - self._since >= self.rest_s
+        if due and (rested or step == pl_module.training_spec.steps):
             self.write(trainer, pl_module)
 
     def write(self, trainer: pl.Trainer, module: LastTokenTraining) -> None:
@@ -150,7 +160,7 @@ class ResumableState(pl.Callback):
         }
         document = _canonical({"state": body, "sha256": sha256(_canonical(body))})
         write_folder(self.folder / snapshot_name(step), {"state.safetensors": data, "state.json": document})
-        self._written = step
+        self._written, self._since = step, time.monotonic()
         steps = sorted(s for path in self.folder.iterdir() if (s := snapshot_step(path)) is not None and s <= step)
         for old in steps[:-2]:
             shutil.rmtree(self.folder / snapshot_name(old))

@@ -24,8 +24,8 @@ import torch
 from ops.spec.model import ModelSpec
 from ops.spec.training import TrainingSpec
 from ops.training import durable
+from ops.training import fit as fit_module
 from ops.training.data import TrainingData
-from ops.training.fit import fit
 
 STEPS = 12
 TRAINING = TrainingSpec(steps=STEPS, batch_size=4, learning_rate=3e-3, warmup_steps=2, checkpoint_every=4, log_every=3)
@@ -97,6 +97,7 @@ def train(case: dict) -> None:
             os.kill(os.getpid(), getattr(signal, fault["signal"]))
 
     torch.set_num_threads(1)
+    fit_module.STATE_REST_S = 0.0
     callbacks = []
     if fault.get("signal_at") or case.get("slow_s"):
         from ops.training.progress import ProgressReport
@@ -105,7 +106,7 @@ def train(case: dict) -> None:
         callbacks = [ProgressReport(lambda p: (time.sleep(pause), report(p)), STEPS, every_s=0.0)]
     ids = torch.randint(0, 7, (40, 5), generator=torch.Generator().manual_seed(0))
     hops = torch.ones(10, dtype=torch.int64)
-    result = fit(
+    result = fit_module.fit(
         task_data=TrainingData(ids, ids[:, 2].contiguous(), ids[:10], ids[:10, 2].contiguous(), hops),
         vocabulary_size=7,
         model=ModelSpec(n_layers=1, width=8),

@@ -64,6 +64,17 @@ def crash(workdir: Path, step: int, **options) -> None:
         run(workdir, callbacks=[Crash(step)], **options)
 
 
+@pytest.fixture(autouse=True)
+def _a_state_at_every_snapshot(monkeypatch):
+    monkeypatch.setattr("ops.training.fit.STATE_REST_S", 0.0)
+
+
+def test_states_are_as_rare_as_the_clock_says_but_for_the_last(tmp_path, monkeypatch):
+    monkeypatch.setattr("ops.training.fit.STATE_REST_S", 1000.0)
+    run(tmp_path)
+    assert [path.name for path in (tmp_path / "resume").iterdir()] == ["step_000014"]
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """An uninterrupted training."""
