@@ -1,0 +1,157 @@
+"""A language model's head scores as Polars frames: for a notebook, and for the tables of the warehouse.
+
+model, tokenizer = load_model("smollm2")
+score_heads(model, tokenizer, ["The cat sat on the mat because the cat"])
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+import torch
+from torch import nn
+
+from ops.language_models.profile import PromptProfile, profile_prompt
+from ops.language_models.prompt import Prompt
+from ops.language_models.prompts import prompt_from_text
+
+TAUS = (1e-2, 1e-4)
+HEADS = {
+    "prompt": pl.Int32,
+    "layer": pl.Int32,
+    "head": pl.Int32,
+    "tau": pl.Float64,
+    "positional": pl.Float64,
+    "symbolic": pl.Float64,
+    "own_mass": pl.Float64,
+    "sink_mass": pl.Float64,
+    "layer_type": pl.String,
+    "random_positional": pl.Float64,
+    "random_symbolic": pl.Float64,
+    "answered": pl.Boolean,
+}
+FREQUENCIES = {
+    "prompt": pl.Int32,
+    "layer": pl.Int32,
+    "head": pl.Int32,
+    "frequency_id": pl.Int32,
+    "theta": pl.Float64,
+    "positional": pl.Float64,
+    "symbolic": pl.Float64,
+    "logit_variance_share": pl.Float64,
+}
+
+
+class Profiles(NamedTuple):
+    """Rows of `HEADS` (a prompt, head, τ) and of `FREQUENCIES` (a prompt, head, frequency ID); null = undefined."""
+
+    heads: pl.DataFrame
+    frequencies: pl.DataFrame
+
+
+def score_heads(
+    model: nn.Module,
+    tokenizer: Any,
+    prompts: Iterable[Prompt | str],
+    taus: Sequence[float] = TAUS,
+    block_tokens: int = 1,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Positional and symbolic score of every head on every prompt, a row a prompt, layer, head and τ.
+
+    `prompts` are texts (all tokens but the first and the last, in blocks of `block_tokens`) or `Prompt`s. `taus` are in
+    units of attention mass; read 1e-2 first, 1e-4 hangs on a single swap. random_positional and random_symbolic are the
+    same head's scores if its logits were random with their own mean and spread (drawn from `seed`).
+    Source: arXiv 2511.11579 §4. Raises UnsupportedModel or ValueError with one sentence.
+    """
+    ready = [prompt_from_text(tokenizer, p, block_tokens) if isinstance(p, str) else p for p in prompts]
+    return profile_frames(model, ready, taus, frequencies=False, seed=seed).heads
+
+
+def profile_frames(
+    model: nn.Module,
+    prompts: Sequence[Prompt],
+    taus: Sequence[float] = TAUS,
+    frequencies: bool = True,
+    seed: int = 0,
+) -> Profiles:
+    """Head scores of `prompts`, and with `frequencies` each RoPE plane's at the first τ.
+
+    Raises ValueError on no prompts, else as `score_heads`.
+    """
+    if not prompts:
+        raise ValueError("there are no prompts to profile; give at least one")
+    heads, planes = [], []
+    for number, prompt in enumerate(prompts):
+        profile = profile_prompt(model, prompt, taus, frequencies, seed=seed + number)
+        heads.append(_head_rows(number, profile, taus))
+        if frequencies:
+            planes.append(_frequency_rows(number, profile))
+    empty = pl.DataFrame(schema=FREQUENCIES)
+    return Profiles(pl.concat(heads), pl.concat(planes) if planes else empty)
+
+
+def average_heads(heads: pl.DataFrame) -> pl.DataFrame:
+    """Mean over prompts of `HEADS` rows, with `n`, the number of prompts on which the head has a score."""
+    return heads.group_by("layer", "head", "tau", maintain_order=True).agg(
+        pl.col("positional", "symbolic", "own_mass", "sink_mass", "random_positional", "random_symbolic").mean(),
+        pl.col("layer_type").first(),
+        n=pl.col("positional").count(),
+    )
+
+
+def average_frequencies(frequencies: pl.DataFrame) -> pl.DataFrame:
+    """Mean over prompts of `FREQUENCIES` rows."""
+    return frequencies.group_by("layer", "head", "frequency_id", maintain_order=True).agg(
+        pl.col("theta").first(), pl.col("positional", "symbolic", "logit_variance_share").mean()
+    )
+
+
+def _head_rows(number: int, profile: PromptProfile, taus: Sequence[float]) -> pl.DataFrame:
+    parts = []
+    for layer in profile.layers:
+        n_heads, n_taus = layer.scores.shape[:2]
+        head = torch.arange(n_heads).repeat_interleave(n_taus)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "prompt": number,
+                    "layer": layer.layer,
+                    "head": head.numpy(),
+                    "tau": list(taus) * n_heads,
+                    "positional": layer.scores[..., 0].flatten().numpy(),
+                    "symbolic": layer.scores[..., 1].flatten().numpy(),
+                    "own_mass": layer.own_mass[head].numpy(),
+                    "sink_mass": layer.sink_mass[head].numpy(),
+                    "layer_type": layer.layer_type,
+                    "random_positional": layer.random_scores[..., 0].flatten().numpy(),
+                    "random_symbolic": layer.random_scores[..., 1].flatten().numpy(),
+                    "answered": profile.answered,
+                },
+                schema=HEADS,
+            )
+        )
+    return pl.concat(parts).fill_nan(None)
+
+
+def _frequency_rows(number: int, profile: PromptProfile) -> pl.DataFrame:
+    parts = [pl.DataFrame(schema=FREQUENCIES)]
+    for layer in profile.layers:
+        n_heads, n_planes = layer.variance_share.shape
+        plane = torch.arange(n_planes).repeat(n_heads)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "prompt": number,
+                    "layer": layer.layer,
+                    "head": torch.arange(n_heads).repeat_interleave(n_planes).numpy(),
+                    "frequency_id": (plane + 1).numpy(),
+                    "theta": layer.theta[plane].numpy(),
+                    "positional": layer.plane_scores[..., 0].flatten().numpy(),
+                    "symbolic": layer.plane_scores[..., 1].flatten().numpy(),
+                    "logit_variance_share": layer.variance_share.flatten().numpy(),
+                },
+                schema=FREQUENCIES,
+            )
+        )
+    return pl.concat(parts).fill_nan(None)
