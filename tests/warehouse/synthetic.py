@@ -21,7 +21,7 @@ def results(studies=("quick", "paper"), tasks=("number", "letter"), paper_every=
     rows: dict[str, list[dict]] = {
         name: []
         for name in (
-            "experiments", "artifacts", "training_log", "accuracy", "head_scores", "frequency_use", "shortcut_accuracy",
+            "experiments", "training_log", "accuracy", "head_scores", "frequency_use", "shortcut_accuracy",
         )
     }  # fmt: skip
     for study in studies:
@@ -40,19 +40,10 @@ def _one_run(rng, rows, run, study, task, n_layers, width, hops, steps, every):
         run
         | {
             "task": task, "profile": study, "n_layers": n_layers, "n_heads": 1, "width": width, "sequence_length": 17,
-            "hops": list(hops), "frequencies": half, "n_parameters": 12 * n_layers * width * width,
+            "hops": list(hops), "frequencies": list(range(1, half + 1)), "n_parameters": 12 * n_layers * width * width,
             "spec": f'{{"study":"{study}","task":{{"name":"{task}"}}}}', "key": "0" * 64,
         }
     )  # fmt: skip
-    for stage, wall in (("dataset", 2.0), ("checkpoints", 0.03 * steps), ("accuracy", 9.0), ("head_scores", 12.0)):
-        rows["artifacts"].append(
-            run
-            | {
-                "stage": stage, "key": f"{stage}-{run['experiment']}-{run['seed']}", "bytes": 1_000_000, "wall_s": wall,
-                "created_at": "2026-01-01T00:00:00Z", "device": "cpu", "torch_version": "2.8.0",
-                "git_revision": "0" * 40, "inputs": [],
-            }
-        )  # fmt: skip
     onset = 0.3 * steps * (1 + 0.05 * rng.standard_normal())
     gap = 0.06 * steps if task == "number" else 0.005 * steps
     checkpoints = sorted({*range(0, steps + 1, every), steps})
@@ -68,13 +59,12 @@ def _one_run(rng, rows, run, study, task, n_layers, width, hops, steps, every):
             by_hop.append(float(np.clip(rise + 0.003 * rng.standard_normal(), 0, 1)) if rise < 0.999 else 1.0)
         for hop, value in [(None, float(np.mean(by_hop))), *zip(hops, by_hop, strict=True)]:
             rows["accuracy"].append(
-                run
-                | {"step": step, "split": "test", "hop": hop, "accuracy": value, "loss": 5 * (1 - value), "n": 600}
+                run | {"step": step, "split": "test", "hop": hop, "accuracy": value, "loss": 5 * (1 - value), "n": 600}
             )
     for name, value in (("query integer alone", 0.17), ("unique left letter", 0.91 if task == "letter" else 0.06)):
         for hop in (None, *hops):
             rows["shortcut_accuracy"].append(
-                run | {"shortcut": name, "hop": hop, "accuracy": min(1.0, value * (1 + 0.1 * (hop or 0))), "n": 2_400}
+                run | {"task": task, "shortcut": name, "hop": hop, "accuracy": min(1.0, value * (1 + 0.1 * (hop or 0))), "n": 2_400}
             )
     for layer in range(n_layers):
         _one_layer(rng, rows, run, task, layer, n_layers, half, steps, checkpoints)
