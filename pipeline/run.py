@@ -4,6 +4,8 @@ Behind it stands `dagster job execute -m pipeline.definitions -j quick`. If that
 other experiments gave, and the exit code is 1 all the same.
 """
 
+import json
+import secrets
 import signal
 import subprocess
 import sys
@@ -24,6 +26,7 @@ from pipeline.studies import StudyError, declared_studies
 from warehouse.store import Store
 
 QUIET = ["-W", "ignore:Function `job_execute_command` is superseded"]
+INVOCATION_TAG = "ropewalk/invocation"
 
 
 @dataclass(frozen=True)
@@ -35,31 +38,50 @@ class Ran:
     seconds: float
 
 
-def execute(job: str) -> int:
-    """`dagster job execute` in a process of its own, interrupts passed on. Returns its exit code."""
+class Stopped(Exception):
+    """The person at the terminal, or the system, ended the run."""
+
+    def __init__(self, number: int):
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+        self.exit_code = 128 + number
+
+
+def execute(job: str, invocation: str) -> int:
+    """`dagster job execute` in a process of its own; returns its exit code.
+
+    `invocation` is a tag by which the run is found again. Raises Stopped once the process ended after a Ctrl-C (which
+    the terminal sends to both) or a SIGTERM (which is passed on).
+    """
     command = [sys.executable, *QUIET, "-m", "dagster", "job", "execute", "-m", "pipeline.definitions", "-j", job]
-    child = subprocess.Popen(command)
-    handlers = {
-        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, lambda number, frame: child.send_signal(number)),
-    }
+    child = subprocess.Popen([*command, "--tags", json.dumps({INVOCATION_TAG: invocation})])
+    received: list[int] = []
+
+    def receive(number: int, frame: object) -> None:
+        received.append(number)
+        if number == signal.SIGTERM:
+            child.send_signal(number)
+
+    handlers = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        return child.wait()
+        code = child.wait()
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+    if received:
+        raise Stopped(received[0])
+    return code
 
 
-def ran(instance: dg.DagsterInstance, job: str, replicates: Sequence[Replicate]) -> tuple[dict[str, Ran], Ran]:
-    """What the newest run of `job` did, by replicate and for the assets over all experiments."""
-    records = instance.get_run_records(dg.RunsFilter(job_name=job), limit=1)
-    events = instance.all_logs(records[0].dagster_run.run_id) if records else []
+def ran(instance: dg.DagsterInstance, invocation: str, replicates: Sequence[Replicate]) -> tuple[dict[str, Ran], Ran]:
+    """What the run of that invocation did, by replicate and for the assets over all experiments."""
+    records = instance.get_run_records(dg.RunsFilter(tags={INVOCATION_TAG: invocation}))
     told: dict[tuple[str, ...], dict[str, Any]] = {}
-    for entry in events:
-        event = entry.dagster_event
-        if event is not None and event.is_step_materialization:
-            materialization = event.step_materialization_data.materialization
-            told[tuple(materialization.asset_key.path)] = {k: v.value for k, v in materialization.metadata.items()}
+    for record in records:
+        for entry in instance.all_logs(record.dagster_run.run_id):
+            event = entry.dagster_event
+            if event is not None and event.is_step_materialization:
+                materialization = event.step_materialization_data.materialization
+                told[tuple(materialization.asset_key.path)] = {k: v.value for k, v in materialization.metadata.items()}
 
     def counted(paths: Sequence[tuple[str, ...]]) -> Ran:
         found = [told[path] for path in paths if path in told]
@@ -124,18 +146,23 @@ def main(name: str) -> int:
         return error.exit_code
     replicates = [Replicate(experiment, seed) for experiment in study.experiments for seed in experiment.seeds]
     began = time.monotonic()
-    code = execute(name)
-    if code == 1:
-        execute(REPORT)
+    invocation = secrets.token_hex(8)
+    try:
+        code = execute(name, invocation)
+        if code:
+            execute(REPORT, invocation)
+    except Stopped as stopped:
+        print(f"\n{name}: {stopped}; finished stages are kept, and the next run goes on from where this one was.")
+        return stopped.exit_code
     store = Store.from_environment()
     with dg.DagsterInstance.get() as instance:
-        each, over_all = ran(instance, name, replicates)
+        each, over_all = ran(instance, invocation, replicates)
     misses = sum(did.misses for did in each.values())
     print()
     print(table(replicates, each, measured(store.root / "warehouse.duckdb")))
     print()
     if code:
-        print(f"{name}: failed; finished stages are kept, and `dagster job execute` goes on from them.")
+        print(f"{name}: failed; finished stages are kept, and the next run goes on from there.")
     elif not misses and not over_all.misses:
         print(f"{name}: everything was in the store, nothing was computed ({clock(time.monotonic() - began)}).")
     else:
