@@ -217,12 +217,14 @@ class GPTJ(nn.Module):
         return self._compute(ids, self.rotations(0, ids.shape[1], rotary), self._draw_masks(ids), last=True)[:, -1]
 
     def layers(self, ids: Int[Tensor, "batch position"], rotary: RotaryTable | None = None) -> Iterator[LayerState]:
-        """One pass without dropout, layer by layer; a layer is computed when the consumer asks for it."""
+        """One pass without dropout, layer by layer; a layer is computed when the consumer asks for the next."""
         rotations = self.rotations(0, ids.shape[1], rotary)
         hidden = self.embed(ids)
         for index, (layer, rotation) in enumerate(zip(self.blocks, rotations, strict=True)):
             normed, query, key, value = layer.project(hidden)
             yield LayerState(index, hidden, normed, query, key, value)
+            if index == self.spec.n_layers - 1:
+                return
             attended = attend(rotation.apply_query(query), rotation.apply_key(key), value)
             hidden = layer.finish(hidden, normed, attended)
 
