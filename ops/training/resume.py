@@ -95,7 +95,7 @@ class ResumableState(pl.Callback):
     """Writes the state at checkpoint steps and at least every `every` steps; restores `start` before training.
 
     Where these follow each other within `rest_s` seconds, one is written in that time, and always the last step's:
-    a state is three times as large as a snapshot, and on a fast device checkpoint steps are fractions of a second apart.
+    a state is three times as large as a snapshot, and a fast device passes several checkpoint steps a second.
 
     The state is weights, optimiser moments, step, loss scaler and what the other callbacks' `state_dict` holds. Data
     order, dropout and learning rate are functions of the step and need none.

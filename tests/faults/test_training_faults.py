@@ -1,5 +1,6 @@
 """Real processes, really killed: the next fit() ends with the bytes of a training that was never interrupted."""
 
+import contextlib
 import errno
 import json
 import os
@@ -29,7 +30,9 @@ class Trainings:
         """Begin a training; returns its process id."""
         self.server.stdin.write(json.dumps({"workdir": str(workdir), "fault": fault, "slow_s": slow_s}) + "\n")
         self.server.stdin.flush()
-        return int(self.server.stdout.readline())
+        pid = int(self.server.stdout.readline())
+        assert pid > 1
+        return pid
 
     def wait(self) -> int:
         """The exit status of the training that was begun last."""
@@ -115,7 +118,8 @@ def test_kill_9_at_random_moments(trainings, whole, tmp_path, moment):
     for attempt in range(3):
         pid = trainings.start(workdir, slow_s=0.02)
         time.sleep(draw.uniform(0.05, 0.4) * (1 + attempt / 2))
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it was done before
+            os.kill(pid, signal.SIGKILL)
         if trainings.wait() == 0:
             (workdir.parent / "result.json").unlink()
     assert_resumes(trainings, workdir, whole)

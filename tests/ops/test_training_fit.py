@@ -149,15 +149,6 @@ def test_mixed_precision_trains_and_resumes_bit_for_bit(whole, tmp_path, precisi
     assert bytes_of(expected) != bytes_of(whole)
 
 
-@pytest.mark.slow
-def test_compiled_training_resumes_bit_for_bit(whole, tmp_path):
-    training = TRAINING.model_copy(update={"compile": True})
-    expected = run(tmp_path / "whole", training)
-    crash(tmp_path / "crashed", 8, training=training)
-    assert bytes_of(run(tmp_path / "crashed", training)) == bytes_of(expected)
-    assert expected.log["loss"].to_list() == pytest.approx(whole.log["loss"].to_list(), rel=1e-3)
-
-
 def damage(path: Path, how: str) -> None:
     data = bytearray(path.read_bytes())
     if how == "flip":
