@@ -18,15 +18,17 @@ synthetic = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(synthetic)
 
 
-def build_database(root: Path, frames: dict[str, pl.DataFrame]) -> Path:
+def _build_database(root: Path, frames: dict[str, pl.DataFrame]) -> Path:
     """A database with `frames` (columns of the warehouse's tables, experiment and seed among them)."""
     store = Store(root / "store")
     experiments = frames.get("experiments", TABLES["experiments"].empty()).to_dicts()
-    owners = {(row["experiment"], row["seed"]) for frame in frames.values() for row in frame.to_dicts()}
+    owners = {(row["experiment"], row["seed"]) for row in experiments}
     artifacts = []
-    for experiment, seed in sorted(owners):
+    for number, (experiment, seed) in enumerate(sorted(owners)):
         own = {
-            name: frame.filter((pl.col("experiment") == experiment) & (pl.col("seed") == seed)).drop("experiment", "seed")
+            name: frame.filter((pl.col("experiment") == experiment) & (pl.col("seed") == seed)).drop(
+                "experiment", "seed"
+            )
             for name, frame in frames.items()
             if name not in ("experiments", "artifacts")
         }
@@ -38,7 +40,7 @@ def build_database(root: Path, frames: dict[str, pl.DataFrame]) -> Path:
         artifacts.append(
             store.publish(
                 "synthetic",
-                f"{experiment}-{seed}",
+                f"run-{number}",
                 write,
                 spec={"experiment": experiment, "seed": seed},
                 inputs={},
@@ -49,6 +51,12 @@ def build_database(root: Path, frames: dict[str, pl.DataFrame]) -> Path:
     return build(root / "warehouse.duckdb", artifacts, experiments)
 
 
+@pytest.fixture(scope="session")
+def build_database():
+    """The function that builds a database from frames, in a folder."""
+    return _build_database
+
+
 @pytest.fixture
 def database(tmp_path):
     """A function from frames to an open, read-only database."""
@@ -57,7 +65,7 @@ def database(tmp_path):
     def build_and_open(frames: dict[str, pl.DataFrame]) -> duckdb.DuckDBPyConnection:
         folder = tmp_path / f"database{len(opened)}"
         folder.mkdir()
-        opened.append(duckdb.connect(str(build_database(folder, frames)), read_only=True))
+        opened.append(duckdb.connect(str(_build_database(folder, frames)), read_only=True))
         return opened[-1]
 
     yield build_and_open
@@ -74,7 +82,7 @@ def made_up_frames() -> dict[str, pl.DataFrame]:
 @pytest.fixture(scope="session")
 def made_up(tmp_path_factory, made_up_frames):
     """An open database over `made_up_frames`."""
-    path = build_database(tmp_path_factory.mktemp("made_up"), made_up_frames)
+    path = _build_database(tmp_path_factory.mktemp("made_up"), made_up_frames)
     with duckdb.connect(str(path), read_only=True) as connection:
         yield connection
 
@@ -82,6 +90,6 @@ def made_up(tmp_path_factory, made_up_frames):
 @pytest.fixture(scope="session")
 def nothing_ran(tmp_path_factory):
     """An open database without a single result."""
-    path = build_database(tmp_path_factory.mktemp("nothing"), {})
+    path = _build_database(tmp_path_factory.mktemp("nothing"), {})
     with duckdb.connect(str(path), read_only=True) as connection:
         yield connection

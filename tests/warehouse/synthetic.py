@@ -64,7 +64,14 @@ def _one_run(rng, rows, run, study, task, n_layers, width, hops, steps, every):
     for name, value in (("query integer alone", 0.17), ("unique left letter", 0.91 if task == "letter" else 0.06)):
         for hop in (None, *hops):
             rows["shortcut_accuracy"].append(
-                run | {"task": task, "shortcut": name, "hop": hop, "accuracy": min(1.0, value * (1 + 0.1 * (hop or 0))), "n": 2_400}
+                run
+                | {
+                    "task": task,
+                    "shortcut": name,
+                    "hop": hop,
+                    "accuracy": min(1.0, value * (1 + 0.1 * (hop or 0))),
+                    "n": 2_400,
+                }
             )
     for layer in range(n_layers):
         _one_layer(rng, rows, run, task, layer, n_layers, half, steps, checkpoints)

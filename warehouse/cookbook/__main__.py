@@ -1,0 +1,25 @@
+"""`python -m warehouse.cookbook [warehouse.duckdb]`: every question with its query and the store's real answer."""
+
+import os
+import sys
+from pathlib import Path
+
+import duckdb
+
+from warehouse.cookbook.answers import markdown
+
+
+def main(arguments: list[str]) -> int:
+    """Print the Markdown. Exit status 2 with one sentence if there is no database."""
+    root = Path(os.environ.get("ROPEWALK_STORE", "store"))
+    path = Path(arguments[0]) if arguments else root / "warehouse.duckdb"
+    if not path.is_file():
+        print(f"{path}: no such database; run a study first (make run) or name a .duckdb file", file=sys.stderr)
+        return 2
+    with duckdb.connect(str(path), read_only=True) as connection:
+        print(markdown(connection), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
