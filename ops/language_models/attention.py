@@ -254,7 +254,7 @@ def _attend(module, query, key, value, attention_mask, **kwargs):
 
 
 @contextmanager
-def _watched(model: nn.Module, recorder: _Recorder) -> Iterator[None]:
+def _watched(model: Any, recorder: _Recorder) -> Iterator[None]:
     """Hooks in place, evaluation mode, no gradients; everything as before on leaving, whatever happens."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
@@ -329,7 +329,7 @@ def observe_with_reruns(
     _observe(model, ids, position, each)
 
 
-def _observe(model, ids, position, visit) -> Float[Tensor, "vocabulary"]:
+def _observe(model: Any, ids, position, visit) -> Float[Tensor, "vocabulary"]:
     dtype = next(model.parameters()).dtype
     if dtype not in (torch.float32, torch.float64):
         raise UnsupportedModel(

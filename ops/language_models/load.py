@@ -60,23 +60,22 @@ def load_model(
     except ImportError:
         raise ValueError('language models need the extra: pip install "ropewalk[llm]"') from None
     path = embedded_file() if str(source) == EMBEDDED else Path(source)
-    place: dict[str, Any]
+    name = str(source)
+    options: dict[str, Any] = {"revision": revision, "local_files_only": local_only}
+    weights: dict[str, Any] = {"use_safetensors": True}
     if path.suffix == ".gguf":
         if not path.is_file():
             raise ValueError(f"{source}: no such GGUF file; give a file, a folder, a hub name or {EMBEDDED!r}")
-        place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+        name, options, weights = str(path.parent), {"gguf_file": path.name}, {}
     elif path.is_dir():
         if not (path / "config.json").is_file():
             raise ValueError(f"{source}: the folder has no config.json; save the model with save_pretrained")
-        place = {"pretrained_model_name_or_path": str(path)}
-    else:
-        place = {"pretrained_model_name_or_path": str(source), "revision": revision, "local_files_only": local_only}
-    weights = {} if "gguf_file" in place else {"use_safetensors": True}
+        options = {}
     try:
         with _quietly():
-            tokenizer = AutoTokenizer.from_pretrained(**place)
-            model = AutoModelForCausalLM.from_pretrained(
-                **place, **weights, dtype=getattr(torch, dtype), trust_remote_code=False
+            tokenizer = AutoTokenizer.from_pretrained(name, **options)
+            model: Any = AutoModelForCausalLM.from_pretrained(
+                name, **options, **weights, dtype=getattr(torch, dtype), trust_remote_code=False
             )
     except (OSError, ImportError) as error:
         reason = str(error).strip().splitlines()[0]
@@ -84,7 +83,7 @@ def load_model(
     return LanguageModel(model.to(device).eval(), tokenizer)
 
 
-def untrained_twin(model: nn.Module, seed: int = 0) -> nn.Module:
+def untrained_twin(model: Any, seed: int = 0) -> nn.Module:
     """The same architecture with weights as its own initialisation draws them from `seed`; the null for a profile."""
     parameter = next(model.parameters())
     config = copy.deepcopy(model.config)

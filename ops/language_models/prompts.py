@@ -130,7 +130,7 @@ def _streams(seed: int, n: int) -> list[np.random.Generator]:
 
 
 def _draw(stream: np.random.Generator, words: Sequence[str], n: int) -> list[str]:
-    return [words[i] for i in stream.permutation(len(words))[:n]]
+    return [words[int(i)] for i in stream.permutation(len(words))[:n]]
 
 
 def _pieces(tokenizer: Any, text: str) -> list[int]:
