@@ -129,20 +129,21 @@ def _column(connection: duckdb.DuckDBPyConnection, experiment: str, last_step: i
         "SELECT kind, names FROM pure_head_names WHERE experiment = ? AND gamma = 0.1::DOUBLE ORDER BY kind",
         experiment,
     )
-    panels: list[Any] = [_accuracy(panel("accuracy"), moment, last_step, experiment)]
-    if scores := panel("scores"):
+    scores, counts = panel("scores"), panel("pure heads")
+    panels: list[Any] = [_accuracy(panel("accuracy"), moment, last_step, experiment, HIDDEN if counts else SHOWN)]
+    if scores:
         panels.append(_strips(scores, spans, moment, last_step))
-    if counts := panel("pure heads"):
+    if counts:
         panels += [_names(names), _counts(counts, moment, last_step)]
     return alt.vconcat(*panels, spacing=8).resolve_scale(color="independent", strokeDash="independent")
 
 
-def _accuracy(points: list[dict], moment: list[dict], last_step: int, experiment: str) -> Any:
+def _accuracy(points: list[dict], moment: list[dict], last_step: int, experiment: str, axis: alt.Axis) -> Any:
     hops = sorted({p["hop"] for p in points})
     colour = alt.Color(
         "hop:O", scale=alt.Scale(domain=hops, range=[_hop_colour(h) for h in hops]), legend=None, title="hops"
     )
-    base = alt.Chart(style.data(points)).encode(x=_x(last_step))
+    base = alt.Chart(style.data(points)).encode(x=_x(last_step, axis))
     band = base.mark_area(opacity=0.25, clip=True).encode(y="low:Q", y2="high:Q", color=colour)
     line = base.mark_line(strokeWidth=2, clip=True).encode(
         y=alt.Y("value:Q", scale=alt.Scale(domain=[0, 1.02], nice=False), axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1]),
@@ -151,7 +152,7 @@ def _accuracy(points: list[dict], moment: list[dict], last_step: int, experiment
         tooltip=["hop:O", "step:Q", alt.Tooltip("value:Q", format=".3f"), alt.Tooltip("low:Q", format=".3f"),
                  alt.Tooltip("high:Q", format=".3f")],
     )  # fmt: skip
-    return alt.layer(band, line, _moment(moment, last_step, HIDDEN)).properties(
+    return alt.layer(band, line, _moment(moment, last_step, axis)).properties(
         width=WIDTH, height=130, title=alt.TitleParams(experiment, anchor="middle", fontSize=14)
     )
 

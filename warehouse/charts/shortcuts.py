@@ -17,8 +17,8 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     """What the figure shows, in plain words."""
     return (
         "Share of test sequences answered correctly by the trained model (top row, mean over seeds at the last "
-        "checkpoint) and by rules that never follow the chain of hops, by the number of hops. Where a rule comes "
-        "close to the model, accuracy alone does not show that the model has learned to hop."
+        "checkpoint) and by rules that never follow the chain of hops (best first), by the number of hops. Where a "
+        "rule comes close to the model, accuracy alone does not show that the model has learned to hop."
     )
 
 
@@ -28,7 +28,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     cells = style.rows(
         connection,
         "SELECT experiment, solver, hop_class, accuracy, low, high, n_seeds FROM shortcut_comparison "
-        f"WHERE {where} ORDER BY experiment DESC, is_model DESC, solver, hop NULLS FIRST",
+        f"WHERE {where} ORDER BY experiment DESC, rank, hop NULLS FIRST",
         *parameters,
     )
     if not cells:

@@ -1,4 +1,5 @@
--- Each pure head as a span of steps, with its name and a lane within its layer (a height above the score 1, for drawing).
+-- Each pure head as a span of steps, with its name and a lane within its layer.
+-- lane: height above the score 1 at which the span is drawn, one for each seed and head of the layer
 WITH ends AS (
     SELECT experiment, seed, max(step) AS last_step FROM head_scores GROUP BY experiment, seed
 ),
