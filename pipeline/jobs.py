@@ -12,7 +12,7 @@ from pipeline.executors import executor
 from pipeline.factory import OVER_ALL
 
 CONSOLE = {"loggers": {"console": {"config": {"log_level": "INFO"}}}}
-REPORT = declared.RESERVED["study"]
+RESULTS = "results"
 
 
 def build_jobs(studies: Sequence[StudySpec]) -> list[Any]:
@@ -31,7 +31,7 @@ def build_jobs(studies: Sequence[StudySpec]) -> list[Any]:
         for study in studies
     ]
     report = dg.define_asset_job(
-        name=REPORT,
+        name=RESULTS,
         selection=over_all,
         description="Rebuild the warehouse, the charts and the report from what the store holds.",
         tags=tags,

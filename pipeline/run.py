@@ -1,6 +1,6 @@
 """Run one study from the command line and end with a table: `python -m pipeline.run quick`.
 
-Behind it stands `dagster job execute -m pipeline.definitions -j quick`. If that fails, the `report` job shows what the
+Behind it stands `dagster job execute -m pipeline.definitions -j quick`. If that fails, the `results` job shows what the
 other experiments gave, and the exit code is 1 all the same.
 """
 
@@ -21,7 +21,7 @@ import duckdb
 from assets.registry import STAGES
 from assets.stage import Replicate, clock
 from ops.spec.study import StudySpec
-from pipeline.jobs import REPORT
+from pipeline.jobs import RESULTS
 from pipeline.studies import StudyError, declared_studies
 from warehouse.store import Store
 
@@ -150,7 +150,7 @@ def main(name: str) -> int:
     try:
         code = execute(name, invocation)
         if code:
-            execute(REPORT, invocation)
+            execute(RESULTS, invocation)
     except Stopped as stopped:
         print(f"\n{name}: {stopped}; finished stages are kept, and the next run goes on from where this one was.")
         return stopped.exit_code

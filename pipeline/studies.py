@@ -10,7 +10,7 @@ import click
 from ops.spec.study import ExperimentSpec, SpecError, StudySpec, canonical_json, parse_study
 
 OWN = Path(__file__).parent / "experiments"
-RESERVED = {"study": "report", "experiment": "results"}
+RESERVED = {"study": {"results", "warehouse", "charts", "report"}, "experiment": {"results"}}
 
 
 class StudyError(click.ClickException):
@@ -53,7 +53,7 @@ def _read(path: Path) -> StudySpec:
 def _refuse_taken(sources: dict[tuple[str, str], Path], kind: str, text: str, path: Path) -> None:
     name = (kind, text)
     field = "study" if kind == "study" else f"experiments.{text}"
-    if text == RESERVED[kind]:
+    if text in RESERVED[kind] or (kind == "study" and "__" in text):
         raise StudyError(f"{shown(path)}: {field}: {text!r} is the pipeline's own name; choose another one")
     if name in sources:
         raise StudyError(

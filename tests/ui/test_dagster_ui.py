@@ -78,7 +78,7 @@ def test_every_declared_asset_is_shown(tmp_path):
             assert node["staleStatus"] == "MISSING"
             assert "quick" in node["jobNames"]
             assert "paper" not in node["jobNames"]
-    assert {"paper", "quick", "report"} <= set(by_key["report"]["jobNames"])
+    assert {"paper", "quick", "results"} <= set(by_key["report"]["jobNames"])
 
 
 @pytest.mark.slow
