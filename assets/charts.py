@@ -32,6 +32,7 @@ def current_charts(
 
     def render(folder: Path) -> None:
         import duckdb
+
         from warehouse.charts.figures import save_all
 
         with duckdb.connect(str(warehouse.file(DATABASE)), read_only=True) as connection:

@@ -32,6 +32,7 @@ def current_report(
 
     def render(folder: Path) -> None:
         import duckdb
+
         from warehouse.charts.report import render
 
         with duckdb.connect(str(warehouse.file(DATABASE)), read_only=True) as connection:
