@@ -1,6 +1,7 @@
 """Figures: valid Vega-Lite with the marks that carry the message, pictures, no NaN, nothing without data crashes."""
 
 import json
+from functools import cache
 
 import pytest
 import vl_convert
@@ -37,14 +38,16 @@ def _mark(part):
 
 
 @pytest.fixture(scope="module")
-def drawings(made_up):
-    return {(figure.NAME, study): draw(made_up, figure, study) for figure in FIGURES for study in STUDIES}
+def drawn(made_up):
+    """A function from figure and study to its drawing; each is drawn once, when first asked for."""
+    by_name = {figure.NAME: figure for figure in FIGURES}
+    return cache(lambda name, study: draw(made_up, by_name[name], study))
 
 
 @pytest.mark.parametrize("study", STUDIES)
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.NAME)
-def test_a_figure_has_its_marks_and_only_finite_numbers(drawings, figure, study):
-    drawing = drawings[figure.NAME, study]
+def test_a_figure_has_its_marks_and_only_finite_numbers(drawn, figure, study):
+    drawing = drawn(figure.NAME, study)
     spec = json.loads(drawing.spec, parse_constant=lambda name: pytest.fail(f"{name} in {drawing.stem}"))
     assert spec["title"]["text"] == figure.TITLE
     assert spec["title"]["text"].endswith("?")
@@ -59,17 +62,17 @@ def test_a_figure_reads_views_that_exist_and_names_them(figure):
     assert set(figure.VIEWS) <= {view.name for view in views()}
 
 
-def test_every_value_drawn_stands_in_the_view(made_up, drawings):
-    spec = json.loads(drawings["shortcuts", "quick"].spec)
-    drawn = sorted(row["accuracy"] for rows in spec["datasets"].values() for row in rows)
+def test_every_value_drawn_stands_in_the_view(made_up, drawn):
+    spec = json.loads(drawn("shortcuts", "quick").spec)
+    shown = sorted(row["accuracy"] for rows in spec["datasets"].values() for row in rows)
     (values,) = zip(
         *made_up.sql("SELECT accuracy FROM shortcut_comparison WHERE study = 'quick'").fetchall(), strict=True
     )
-    assert drawn == pytest.approx(sorted(values), rel=1e-5)
+    assert shown == pytest.approx(sorted(values), rel=1e-5)
 
 
-def test_learning_dynamics_shows_every_layer_and_the_moment(made_up, drawings):
-    spec = json.loads(drawings["learning_dynamics", "paper"].spec)
+def test_learning_dynamics_shows_every_layer_and_the_moment(made_up, drawn):
+    spec = json.loads(drawn("learning_dynamics", "paper").spec)
     data = [row for rows in spec["datasets"].values() for row in rows if "colour" not in row]
     assert {row["layer"] for row in data if row.get("mark") == "line"} == set(range(12))
     moments = {step for (step,) in made_up.sql("SELECT step FROM learning_moments WHERE study = 'paper'").fetchall()}
@@ -81,9 +84,9 @@ def test_learning_dynamics_shows_every_layer_and_the_moment(made_up, drawings):
     assert ("L11", "symbolic") in bars
 
 
-def test_positional_and_symbolic_have_one_colour_everywhere(drawings):
-    for drawing in drawings.values():
-        for part in walk(json.loads(drawing.spec)):
+def test_positional_and_symbolic_have_one_colour_everywhere(drawn):
+    for figure in FIGURES:
+        for part in walk(json.loads(drawn(figure.NAME, "quick").spec)):
             if isinstance(part, dict) and isinstance(part.get("domain"), list) and "range" in part:
                 for kind, colour in zip(part["domain"], part["range"], strict=False):
                     assert not isinstance(colour, str) or colour == style.KIND_COLOURS.get(kind, colour)
