@@ -36,17 +36,18 @@ class LastTokenTraining(pl.LightningModule):
         self.model, self.training_spec, self.seed = model, training, seed
         self.gradient_norm: Tensor | None = None
         self._weights = tuple(model.parameters())
-        self._last_logits = torch.compile(model.last_logits) if training.compile else model.last_logits
+        if training.compile:
+            model.use_compiler()
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch vocabulary"]:
         """Logits after the last token."""
-        return self._last_logits(ids)
+        return self.model.last_logits(ids)
 
     def training_step(self, batch: Batch, batch_idx: int) -> dict[str, Tensor]:
         """`loss` (mean cross-entropy) and `correct` (number of right answers) of one batch."""
         step, rank = self.trainer.global_step, self.trainer.global_rank
         self.model.seed_dropout(stream_seed(self.seed, "dropout", step, rank))
-        logits = self._last_logits(batch.ids).float()
+        logits = self.model.last_logits(batch.ids).float()
         correct = (logits.detach().argmax(-1) == batch.labels).sum()
         return {"loss": F.cross_entropy(logits, batch.labels), "correct": correct}
 
