@@ -155,7 +155,7 @@ def test_entropy_spans_zero_to_one_over_training(made_up, made_up_frames):
 
 
 def test_shares_of_a_layer_sum_to_one(made_up):
-    sums = rows(made_up, "SELECT sum(share) AS total FROM frequency_share GROUP BY experiment, layer")
+    sums = rows(made_up, "SELECT sum(share) AS total FROM frequency_share GROUP BY experiment, layer, head")
     assert [row["total"] for row in sums] == pytest.approx([1.0] * len(sums))
 
 

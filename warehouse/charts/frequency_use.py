@@ -1,4 +1,4 @@
-"""Which RoPE frequencies each layer uses (arXiv 2605.31558, Table 1 and Fig. 8)."""
+"""Which RoPE frequencies each head uses (arXiv 2605.31558, Table 1 and Fig. 8)."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import duckdb
 from warehouse.charts import style
 
 NAME = "frequency_use"
-TITLE = "Which RoPE frequencies does each layer use?"
+TITLE = "Which RoPE frequencies does each head use?"
 VIEWS = ("frequency_share", "frequency_comparison", "frequency_over_training")
 PER_STUDY = True
 
@@ -29,10 +29,10 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
     return (
         "A head's logit is a sum over RoPE planes; plane (frequency ID) 1 turns fastest, the last hardly at all. "
-        "Top: how a layer's use is shared out among the planes at the last checkpoint (use = a plane's largest "
+        "Top: how a head's use is shared out among the planes at the last checkpoint (use = a plane's largest "
         "contribution to a logit of the last token, averaged over inputs; shares of its square, a row sums to 1). "
         f"Middle: the mean frequency ID weighted by that square, with the lowest and highest seed; {beside} Bottom: "
-        "the same mean at every checkpoint. Positional layers should sit at the left, at fast planes."
+        "the same mean at every checkpoint. Positional heads should sit at the left, at fast planes."
     )
 
 
@@ -55,27 +55,29 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     return style.finish(alt.vconcat(style.key(entries), body, spacing=14).resolve_scale(color="independent"), TITLE)
 
 
-def _layer_axis() -> alt.Y:
-    return alt.Y("layer:O", title="layer", axis=alt.Axis(labelExpr="'L' + datum.value", grid=False))
+def _head_axis(records: list[dict]) -> alt.Y:
+    names = list(dict.fromkeys(record["name"] for record in records))
+    return alt.Y("name:N", sort=names, title="head", axis=alt.Axis(grid=False))
 
 
 def _column(connection: duckdb.DuckDBPyConnection, run: dict[str, Any]) -> Any:
     experiment, n = run["experiment"], run["n_frequencies"]
     shares = style.rows(
         connection,
-        "SELECT layer, frequency_id, id_from, id_to, share, mean_use, theta FROM frequency_share WHERE experiment = ? "
-        "AND share IS NOT NULL ORDER BY ALL",
+        "SELECT layer, head, name, frequency_id, id_from, id_to, share, mean_use, theta FROM frequency_share "
+        "WHERE experiment = ? AND share IS NOT NULL ORDER BY ALL",
         experiment,
     )
     means = style.rows(
         connection,
-        "SELECT layer, weighted_id, low, high, paper_id FROM frequency_comparison WHERE experiment = ? ORDER BY layer",
+        "SELECT name, weighted_id, low, high, paper_id FROM frequency_comparison "
+        "WHERE experiment = ? ORDER BY layer, head",
         experiment,
     )
     course = style.rows(
         connection,
-        "SELECT layer, step, next_step, weighted_id FROM frequency_over_training WHERE experiment = ? "
-        "AND next_step IS NOT NULL AND weighted_id IS NOT NULL ORDER BY layer, step",
+        "SELECT name, step, next_step, weighted_id FROM frequency_over_training WHERE experiment = ? "
+        "AND next_step IS NOT NULL AND weighted_id IS NOT NULL ORDER BY layer, head, step",
         experiment,
     )
     panels: list[Any] = [_shares(shares, n, experiment), _means(means, n)]
@@ -91,13 +93,13 @@ def _shares(shares: list[dict], n: int, experiment: str) -> alt.Chart:
         .encode(
             x=alt.X("id_from:Q", scale=alt.Scale(domain=[0.5, n + 0.5], nice=False), title="frequency ID (1 fastest)"),
             x2="id_to:Q",
-            y=_layer_axis(),
+            y=_head_axis(shares),
             color=alt.Color(
                 "share:Q",
                 scale=alt.Scale(range=["#FFFFFF", "#111111"], interpolate="lab", domainMin=0, type="sqrt"),
                 legend=alt.Legend(title="share of squared use", format=".0%", orient="top", gradientLength=160),
             ),
-            tooltip=["layer:O", "frequency_id:Q", alt.Tooltip("share:Q", format=".3f"),
+            tooltip=["name:N", "frequency_id:Q", alt.Tooltip("share:Q", format=".3f"),
                      alt.Tooltip("mean_use:Q", format=".2f"), alt.Tooltip("theta:Q", format=".4f")],
         )
         .properties(
@@ -108,13 +110,13 @@ def _shares(shares: list[dict], n: int, experiment: str) -> alt.Chart:
 
 def _means(means: list[dict], n: int) -> Any:
     scale = alt.Scale(domain=[0.5, n + 0.5], nice=False)
-    base = alt.Chart(style.data(means)).encode(y=_layer_axis())
+    base = alt.Chart(style.data(means)).encode(y=_head_axis(means))
     span = base.mark_rule(color=style.LINE, strokeWidth=2).encode(
         x=alt.X("low:Q", scale=scale, title="mean frequency ID"), x2="high:Q"
     )
     dot = base.mark_point(filled=True, color=style.LINE, size=55, opacity=1).encode(
         x=alt.X("weighted_id:Q", scale=scale, title="mean frequency ID"),
-        tooltip=["layer:O", alt.Tooltip("weighted_id:Q", format=".2f"), "paper_id:Q"],
+        tooltip=["name:N", alt.Tooltip("weighted_id:Q", format=".2f"), "paper_id:Q"],
     )
     paper = (
         base.transform_filter("isValid(datum.paper_id)")
@@ -136,13 +138,13 @@ def _course(course: list[dict], n: int, last_step: int) -> alt.Chart:
                 axis=alt.Axis(tickCount=6),
             ),
             x2="next_step:Q",
-            y=_layer_axis(),
+            y=_head_axis(course),
             color=alt.Color(
                 "weighted_id:Q",
                 scale=alt.Scale(scheme="viridis", domain=[1, n]),
                 legend=alt.Legend(title="mean frequency ID", orient="top", gradientLength=160, tickCount=4),
             ),
-            tooltip=["layer:O", "step:Q", alt.Tooltip("weighted_id:Q", format=".2f")],
+            tooltip=["name:N", "step:Q", alt.Tooltip("weighted_id:Q", format=".2f")],
         )
         .properties(width=WIDTH, height=alt.Step(ROW))
     )

@@ -28,14 +28,14 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
     seeds = ", ".join(f"{run['experiment']}: {run['n']} seed{'s' if run['n'] > 1 else ''}" for run in runs) or "no runs"
     return (
-        "Top: share of test sequences answered correctly, by the number of hops to follow. Middle: one strip a layer "
-        "with its positional score (1 = attention depends on where a token stands), its symbolic score (1 = on what it "
-        "says), and the entropy of its attention, scaled to its own smallest and largest value; near 1 in both scores "
-        "means attention spread evenly. The bar above a strip runs from the step at which a head became pure (one "
-        "score at least 0.9, the other at most 0.1) and stayed so; one bar a seed. Bottom: how many heads are pure. "
-        "The dashed vertical line is the moment of maximal accuracy (first step within 0.001 of the best; mean over "
-        "seeds). "
-        f"Lines are means over seeds (and heads of a layer), bands run from the lowest to the highest ({seeds})."
+        "Top: share of test sequences answered correctly, by the number of hops to follow. Middle: one strip a head "
+        "(L3 = layer 3, L3H1 = its second head) with its positional score (1 = attention depends on where a token "
+        "stands), its symbolic score (1 = on what it says), and the entropy of its layer's attention, scaled to the "
+        "layer's own smallest and largest value; near 1 in both scores means attention spread evenly. The bar above "
+        "a strip runs from the step at which a head became pure (one score at least 0.9, the other at most 0.1) and "
+        "stayed so; one bar a seed. Bottom: how many heads are pure. The dashed vertical line is the moment of "
+        "maximal accuracy (first step within 0.001 of the best; mean over seeds). Lines are means over seeds, bands "
+        f"run from the lowest to the highest ({seeds})."
     )
 
 
@@ -111,7 +111,7 @@ def _column(connection: duckdb.DuckDBPyConnection, experiment: str, last_step: i
     def panel(name: str) -> list[dict]:
         return style.rows(
             connection,
-            "SELECT layer, hop, series, step, value, low, high FROM learning_dynamics "
+            "SELECT layer, head, name, hop, series, step, value, low, high FROM learning_dynamics "
             "WHERE experiment = ? AND panel = ? AND value IS NOT NULL ORDER BY ALL",
             experiment,
             name,
@@ -120,7 +120,7 @@ def _column(connection: duckdb.DuckDBPyConnection, experiment: str, last_step: i
     moment = style.rows(connection, "SELECT step FROM learning_moments WHERE experiment = ?", experiment)
     spans = style.rows(
         connection,
-        "SELECT layer, kind, name, seed, since_step, last_step, lane FROM pure_heads "
+        "SELECT layer, head, kind, name, seed, since_step, last_step, lane FROM pure_heads "
         "WHERE experiment = ? AND gamma = 0.1::DOUBLE ORDER BY ALL",
         experiment,
     )
@@ -158,11 +158,11 @@ def _accuracy(points: list[dict], moment: list[dict], last_step: int, experiment
 
 
 def _strips(points: list[dict], spans: list[dict], moment: list[dict], last_step: int) -> Any:
-    """A strip a layer: scores and entropy as lines with bands, above them a bar from each head's purity on."""
-    layers = sorted({point["layer"] for point in points})
+    """A strip a head: scores and entropy as lines with bands, above them a bar from each head's purity on."""
+    names = [name for _, _, name in sorted({(p["layer"], p["head"], p["name"]) for p in points})]
     lines = [{"mark": "line", **point} for point in points]
     bars = [{"mark": "bar", "series": span["kind"], **span} for span in spans]
-    rules = [{"mark": "rule", "layer": layer, **at} for layer in layers for at in moment]
+    rules = [{"mark": "rule", "name": name, **at} for name in names for at in moment]
     colour = alt.Color("series:N", scale=style.kind_scale(*SERIES), legend=None)
     dash = alt.StrokeDash("series:N", scale=alt.Scale(domain=SERIES, range=[[1, 0], [1, 0], [3, 2]]), legend=None)
     scale = alt.Scale(domain=[-0.05, 1.4], nice=False)
@@ -175,7 +175,7 @@ def _strips(points: list[dict], spans: list[dict], moment: list[dict], last_step
         y=y,
         color=colour,
         strokeDash=dash,
-        tooltip=["layer:O", "series:N", "step:Q", alt.Tooltip("value:Q", format=".3f")],
+        tooltip=["name:N", "series:N", "step:Q", alt.Tooltip("value:Q", format=".3f")],
     )
     rule = alt.Chart().transform_filter(alt.datum.mark == "rule").mark_rule(**MOMENT_RULE).encode(x=_x(last_step))
     bar = (
@@ -190,13 +190,11 @@ def _strips(points: list[dict], spans: list[dict], moment: list[dict], last_step
             tooltip=["name:N", "series:N", "seed:O", "since_step:Q"],
         )
     )
-    header = alt.Header(
-        labelAngle=0, labelAlign="left", labelFontSize=12, labelFontWeight="bold", labelExpr="'L' + datum.value"
-    )
+    header = alt.Header(labelAngle=0, labelAlign="left", labelFontSize=12, labelFontWeight="bold")
     return (
         alt.layer(band, line, bar, rule, data=style.data([*lines, *bars, *rules]))
         .properties(width=WIDTH, height=42)
-        .facet(row=alt.Row("layer:O", header=header, title=None), spacing=4)
+        .facet(row=alt.Row("name:N", sort=names, header=header, title=None), spacing=4)
     )
 
 

@@ -6,10 +6,11 @@ WITH heads AS (
         count(*) FILTER (p.kind = 'symbolic') AS n_symbolic,
         max(p.layer) FILTER (p.kind = 'positional') AS last_positional,
         min(p.layer) FILTER (p.kind = 'symbolic') AS first_symbolic,
-        coalesce(string_agg('L' || p.layer, ' ' ORDER BY p.layer, p.head) FILTER (p.kind = 'positional'), 'none') AS positional_names,
-        coalesce(string_agg('L' || p.layer, ' ' ORDER BY p.layer, p.head) FILTER (p.kind = 'symbolic'), 'none') AS symbolic_names
+        coalesce(string_agg(n.name, ' ' ORDER BY p.layer, p.head) FILTER (p.kind = 'positional'), 'none') AS positional_names,
+        coalesce(string_agg(n.name, ' ' ORDER BY p.layer, p.head) FILTER (p.kind = 'symbolic'), 'none') AS symbolic_names
     FROM claim_experiments AS r
     JOIN head_purity AS p USING (experiment, seed)
+    JOIN head_names AS n ON n.experiment = p.experiment AND n.layer = p.layer AND n.head = p.head
     WHERE p.gamma = 0.1::DOUBLE
     GROUP BY r.basis, r.experiment, r.seed, r.task
 )

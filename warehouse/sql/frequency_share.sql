@@ -1,4 +1,4 @@
--- Share of each frequency ID in a layer's squared use at the last checkpoint (sums to 1 a layer), mean over seeds and heads.
+-- Share of each frequency ID in a head's squared use at the last checkpoint (sums to 1 a head), mean over seeds.
 WITH ends AS (SELECT experiment, seed, max(step) AS step FROM frequency_use GROUP BY experiment, seed),
 shares AS (
     SELECT
@@ -8,9 +8,10 @@ shares AS (
     JOIN ends USING (experiment, seed, step)
 )
 SELECT
-    e.profile AS study, s.experiment, s.layer, s.frequency_id,
+    e.profile AS study, s.experiment, s.layer, s.head, n.name, s.frequency_id,
     s.frequency_id - 0.5::DOUBLE AS id_from, s.frequency_id + 0.5::DOUBLE AS id_to,
     any_value(s.theta) AS theta, avg(s.share) AS share, avg(s.mean) AS mean_use, count(DISTINCT s.seed) AS n_seeds
 FROM shares AS s
 JOIN experiments AS e USING (experiment, seed)
-GROUP BY e.profile, s.experiment, s.layer, s.frequency_id
+JOIN head_names AS n ON n.experiment = s.experiment AND n.layer = s.layer AND n.head = s.head
+GROUP BY e.profile, s.experiment, s.layer, s.head, n.name, s.frequency_id
