@@ -1,4 +1,4 @@
-"""Stage `dataset`: the three splits of one task, with the accuracy of the best shortcuts."""
+"""Stage `dataset`: the three splits of one task."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,20 +14,15 @@ if TYPE_CHECKING:
 
 def compute(work: Work) -> Computed:
     """Generate the splits; check the test split's paths against the oracle, every split's balance, the overlaps."""
-    import polars as pl
-
     from ops.tasks.dataset import make_dataset, split_overlap
-    from ops.tasks.shortcuts import shortcut_accuracy
 
     experiment = work.replicate.experiment
     dataset = make_dataset(experiment.task, experiment.name, work.replicate.seed)
-    shortcuts = shortcut_accuracy(experiment.task, dataset["test"])
     folder = work.folder / "splits"
     folder.mkdir(exist_ok=True)
     for name, sequences in dataset.items():
         save(sequences, folder / f"{name}.safetensors")
     return Computed(
-        tables={"shortcut_accuracy": shortcuts.with_columns(task=pl.lit(experiment.task.name))},
         folders=("splits",),
         summary={f"n_{name}": len(sequences.labels) for name, sequences in dataset.items()}
         | {f"{pair}": value for pair, value in split_overlap(dataset).items()},
@@ -86,11 +81,10 @@ def load(dataset: "Artifact", split: str) -> "Sequences":
 
 DATASET = Stage(
     name="dataset",
-    description="Train, validation and test sequences from streams of their own, and what shortcuts achieve on them.",
-    code=("ops.tasks.dataset", "ops.tasks.shortcuts", "ops.tasks.registry"),
+    description="Train, validation and test sequences from streams of their own.",
+    code=("ops.tasks.dataset", "ops.tasks.registry"),
     reads=lambda experiment: {"task": experiment.task.model_dump(mode="json")},
     compute=compute,
-    tables=("shortcut_accuracy",),
     checks=(
         Check("unique_paths", "The oracle finds one strictly backward path in every sequence, to the label."),
         Check("balance", "Target position × answer is balanced to ±1 within every hop class of every split."),

@@ -41,7 +41,7 @@ def test_two_runs_at_once_share_the_work_and_a_third_computes_nothing(environmen
     assert [process.returncode for process in both] == [0, 0], said[0][1] + said[1][1]
     store = Store(tmp_path / "store")
     stages = [artifact.stage for artifact in store.artifacts()]
-    for stage in ("dataset", "checkpoints", "accuracy", "head_scores", "frequency_use"):
+    for stage in ("dataset", "shortcuts", "checkpoints", "accuracy", "head_scores", "frequency_use"):
         assert stages.count(stage) == 2
         assert sum(err.count(f"{stage} of tiny_number, seed 0: computing") for _, err in said) == 1
 
