@@ -106,7 +106,7 @@ def measured(warehouse: Path) -> dict[tuple[str, int], dict[str, Any]]:
 
 def table(replicates: Sequence[Replicate], did: dict[str, Ran], found: dict[tuple[str, int], dict[str, Any]]) -> str:
     """The table that a run ends with: one line an experiment and seed."""
-    lines = [["experiment", "seed", "accuracy by hops", "positional", "symbolic", "heads", "cache", "seconds"]]
+    lines = [["experiment", "seed", "accuracy by hops", "pure positional", "pure symbolic", "cache", "seconds"]]
     for replicate in replicates:
         ran, row = did[str(replicate)], found.get((replicate.experiment.name, replicate.seed), {})
         due = sum(stage.applies(replicate.experiment) for stage in STAGES)
@@ -116,7 +116,7 @@ def table(replicates: Sequence[Replicate], did: dict[str, Ran], found: dict[tupl
             [
                 replicate.experiment.name,
                 str(replicate.seed),
-                *(_cell(row.get(name)) for name in ("accuracy_by_hop", "n_positional", "n_symbolic", "n_heads")),
+                *(_cell(row.get(name)) for name in ("accuracy_by_hop", "n_positional", "n_symbolic")),
                 f"NOT FINISHED ({short} of {due} stages missing)" if short else cache,
                 f"{ran.seconds:.1f}",
             ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ops.spec.study import ExperimentSpec, SpecError, StudySpec, canonical_json, parse_study
+from ops.spec.study import Experiment, SpecError, StudySpec, canonical_json, parse_study
 
 OWN = Path(__file__).parent / "experiments"
 RESERVED = {"study": {"results", "warehouse", "charts", "report"}, "experiment": {"results"}}
@@ -76,6 +76,6 @@ def digest(studies: Sequence[StudySpec]) -> str:
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()
 
 
-def experiments(studies: Sequence[StudySpec]) -> list[ExperimentSpec]:
+def experiments(studies: Sequence[StudySpec]) -> list[Experiment]:
     """Every experiment of every study."""
     return [experiment for study in studies for experiment in study.experiments]
