@@ -40,7 +40,8 @@ class Found:
                 else:
                     self.missing.append(name(stage))
             if any(name(stage) in self.artifacts for stage in keys):
-                self.rows.append(_row(replicate, keys["checkpoints"], self.artifacts.get(name("checkpoints"))))
+                main = "checkpoints" if "checkpoints" in keys else list(keys)[-1]
+                self.rows.append(_row(replicate, keys[main], self.artifacts.get(name(main))))
 
     @property
     def keys(self) -> dict[str, str]:
@@ -48,10 +49,10 @@ class Found:
         return {name: artifact.key for name, artifact in self.artifacts.items()}
 
 
-def _row(replicate: Replicate, key: str, checkpoints: Artifact | None) -> dict[str, Any]:
+def _row(replicate: Replicate, key: str, main: Artifact | None) -> dict[str, Any]:
     from warehouse.catalog import experiment_row
 
-    n_parameters = checkpoints.summary["n_parameters"] if checkpoints else None
+    n_parameters = main.summary.get("n_parameters") if main else None
     return experiment_row(replicate.experiment, replicate.seed, key=key, n_parameters=n_parameters)
 
 

@@ -19,9 +19,9 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Replicate:
-    """One experiment with one of its seeds."""
+    """One experiment (of whichever kind: `ops.spec.study.Experiment`) with one of its seeds."""
 
-    experiment: ExperimentSpec
+    experiment: Any
     seed: int
 
     def __str__(self) -> str:
@@ -79,20 +79,21 @@ class Stage:
     """A step of every replicate's flow.
 
     `code` names the ops modules whose syntax trees belong to the key, `reads` the spec fields, `inputs` the stages
-    it needs. `applies` says which experiments have the stage; `exclusive` stages never run two at a time.
+    it needs. `applies` says which experiments have the stage, if not told those that train on a task; `exclusive`
+    stages never run two at a time.
     """
 
     name: str
     description: str
     code: tuple[str, ...]
-    reads: Callable[[ExperimentSpec], Mapping[str, Any]]
+    reads: Callable[[Any], Mapping[str, Any]]
     compute: Callable[[Work], Computed]
     inputs: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
     kinds: tuple[str, ...] = ("python",)
     exclusive: bool = False
-    applies: Callable[[ExperimentSpec], bool] = lambda experiment: True
+    applies: Callable[[Any], bool] = lambda experiment: isinstance(experiment, ExperimentSpec)
 
     def spec(self, replicate: Replicate) -> dict[str, Any]:
         """What the key says about the replicate: its name, its seed, and the fields that the stage reads."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import duckdb
 import polars as pl
 
-from ops.spec.study import ExperimentSpec, canonical_json
+from ops.spec.study import KINDS, Experiment, ExperimentSpec, canonical_json
 from warehouse.columns import COLUMNS, VIEW_COLUMNS
 from warehouse.store import Artifact
 from warehouse.tables import TABLES, Table, frame_for
@@ -45,23 +45,25 @@ class View(NamedTuple):
     comment: tuple[str, ...]
 
 
-def experiment_row(spec: ExperimentSpec, seed: int, *, key: str | None, n_parameters: int | None) -> dict[str, Any]:
-    """A row of `experiments`. `key` is the trained checkpoints' key, `n_parameters` the model's size."""
+def experiment_row(spec: Experiment, seed: int, *, key: str | None, n_parameters: int | None) -> dict[str, Any]:
+    """A row of `experiments`. `key` is that of the newest stage that all results depend on, `n_parameters` the size.
+
+    What an experiment without a task of ours lacks (layers, hops, …) is NULL.
+    """
+    row: dict[str, Any] = dict.fromkeys(TABLES["experiments"].schema)
+    row |= {"experiment": spec.name, "seed": seed, "profile": spec.study, "n_parameters": n_parameters, "key": key}
+    row["spec"] = canonical_json(spec.model_dump(mode="json"))
+    if not isinstance(spec, ExperimentSpec):
+        return row | {"task": next(field for field, kind in KINDS.items() if isinstance(spec, kind))}
     model = spec.model
-    return {
-        "experiment": spec.name,
-        "seed": seed,
+    return row | {
         "task": spec.task.name,
-        "profile": spec.study,
         "n_layers": model.n_layers,
         "n_heads": model.n_heads,
         "width": model.width,
         "sequence_length": spec.task.sequence_length,
         "hops": list(spec.task.hops),
         "frequencies": list(model.frequencies_rotating),
-        "n_parameters": n_parameters,
-        "spec": canonical_json(spec.model_dump(mode="json")),
-        "key": key,
     }
 
 

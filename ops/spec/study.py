@@ -2,21 +2,20 @@
 
 import json
 import re
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
 
 from ops.spec.evaluation import AccuracySpec, FrequencyUseSpec, ScoringSpec
+from ops.spec.language_models import LanguageModelExperiment, PromptingExperiment
 from ops.spec.model import ModelSpec
+from ops.spec.name import Name, Seeds
 from ops.spec.part import SpecPart
 from ops.spec.task import TaskSpec
 from ops.spec.training import TrainingSpec
-
-NAME = r"^[a-z][a-z0-9_]{0,63}$"
-Name = Annotated[str, Field(pattern=NAME)]
 
 
 class SpecError(ValueError):
@@ -31,7 +30,7 @@ class ExperimentSpec(SpecPart):
     task: TaskSpec
     model: ModelSpec = ModelSpec()
     training: TrainingSpec = TrainingSpec()
-    seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**31)], ...], Field(min_length=1)] = (0,)
+    seeds: Seeds = (0,)
     accuracy: AccuracySpec = AccuracySpec()
     scoring: ScoringSpec = ScoringSpec()
     frequency_use: FrequencyUseSpec = FrequencyUseSpec()
@@ -53,13 +52,18 @@ class ExperimentSpec(SpecPart):
         return self
 
 
+Experiment = ExperimentSpec | LanguageModelExperiment | PromptingExperiment
+TAGS = {"number", "letter", "letter_matched", "binding", "induction", "repeated", "text", "endpoint", "local"}
+KINDS: dict[str, type[Experiment]] = {"language_model": LanguageModelExperiment, "prompting": PromptingExperiment}
+
+
 class StudySpec(SpecPart):
     """A file of experiments that one job materialises."""
 
     study: Name
     description: str
     executor: Literal["in_process", "multiprocess"] = "multiprocess"
-    experiments: tuple[ExperimentSpec, ...]
+    experiments: tuple[Experiment, ...]
 
 
 def canonical_json(value: Any) -> str:
@@ -104,7 +108,7 @@ def _merged(base: Any, over: Any) -> Any:
 
 def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in ("number", "letter", "letter_matched"))
+    where = ".".join(str(part) for part in first["loc"] if part not in TAGS)
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         message = "unknown field; remove it or correct its name"
@@ -154,7 +158,8 @@ def parse_study(text: bytes | str, source: str) -> StudySpec:
                 raise SpecError(f"{source}: experiments.{name}.{field}: is set by the file; remove it")
         merged = _merged(defaults, body) | {"name": name, "study": document.get("study")}
         try:
-            experiments.append(ExperimentSpec.model_validate_json(canonical_json(merged)))
+            kind = next((kind for field, kind in KINDS.items() if field in merged), ExperimentSpec)
+            experiments.append(kind.model_validate_json(canonical_json(merged)))
         except ValidationError as error:
             raise SpecError(f"{source}: experiments.{name}.{_sentence(error)}") from None
         except (TypeError, ValueError, RecursionError) as error:
