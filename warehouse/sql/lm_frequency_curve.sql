@@ -1,0 +1,8 @@
+-- Scores of each RoPE frequency alone, and its share of the logits' variance, averaged over a model's heads.
+-- n: number of heads with a score at this frequency
+SELECT
+    experiment, seed, model, prompts, null_kind, frequency_id, avg(theta) AS theta,
+    avg("positional") AS "positional", avg(symbolic) AS symbolic, avg(symbolic - "positional") AS lean,
+    avg(logit_variance_share) AS logit_variance_share, count("positional") AS n
+FROM lm_frequency_scores
+GROUP BY ALL
