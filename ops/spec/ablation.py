@@ -1,0 +1,76 @@
+"""Which frequencies are taken from a trained model at inference, where, and on how many inputs."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from ops.spec.part import SpecPart
+
+Count = Annotated[int, Field(ge=1, le=65_536)]
+Layer = Annotated[int, Field(ge=0, le=1_000)]
+Mode = Literal["remove", "freeze"]
+Band = tuple[int, int]  # lowest and highest frequency ID, both included
+
+
+class SlidingBandSpec(SpecPart):
+    """Bands of `width` neighbouring frequency IDs, the next one `every` IDs further."""
+
+    width: Count
+    every: Count
+
+    def bands(self, n_frequencies: int) -> list[Band]:
+        """From the fastest on; a last one ends at the slowest ID."""
+        starts = list(range(1, n_frequencies - self.width + 2, self.every))
+        if starts[-1] + self.width - 1 < n_frequencies:
+            starts.append(n_frequencies - self.width + 1)
+        return [(start, start + self.width - 1) for start in starts]
+
+
+class AblationSpec(SpecPart):
+    """A sweep: every mode × every band × every set of layers or heads, each on `n_inputs` test sequences.
+
+    mode        remove = the planes leave the logits; freeze = they keep their content and stop rotating
+    sliding     bands that slide over all frequency IDs
+    cumulative  bands of these many IDs from the fast end, and from the slow end
+    scopes      each layer alone, all layers at once, each head alone; `layer_sets` adds sets of layers
+    score_bands the heads are scored again under these bands, on `n_score_inputs` test sequences
+    """
+
+    modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = ("remove", "freeze")
+    sliding: tuple[SlidingBandSpec, ...] = (
+        SlidingBandSpec(width=1, every=1),
+        SlidingBandSpec(width=4, every=4),
+        SlidingBandSpec(width=8, every=8),
+        SlidingBandSpec(width=16, every=8),
+    )
+    cumulative: tuple[Count, ...] = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
+    scopes: tuple[Literal["each_layer", "all_layers", "each_head"], ...] = ("each_layer", "all_layers")
+    layer_sets: tuple[Annotated[tuple[Layer, ...], Field(min_length=1)], ...] = ()
+    n_inputs: Annotated[int, Field(ge=1, le=100_000_000)] = 4_096
+    score_bands: tuple[tuple[Count, Count], ...] = ((1, 8), (9, 32), (33, 64), (1, 64))
+    n_score_inputs: Annotated[int, Field(ge=1, le=100_000_000)] = 300
+    tau: Annotated[float, Field(gt=0)] = 1e-4
+
+    @model_validator(mode="after")
+    def _something_to_do(self):
+        if not self.sliding and not self.cumulative:
+            raise ValueError("declare sliding or cumulative bands; without either there is nothing to ablate")
+        if not self.scopes and not self.layer_sets:
+            raise ValueError("declare scopes or layer_sets; without either there is nowhere to ablate")
+        for low, high in self.score_bands:
+            if low > high:
+                raise ValueError(f"score_bands has [{low}, {high}]; the lower frequency ID comes first")
+        return self
+
+    @property
+    def widest(self) -> int:
+        """The largest frequency ID or number of IDs that the sweep names."""
+        widths = [band.width for band in self.sliding]
+        return max([*widths, *self.cumulative, *(high for _, high in self.score_bands)])
+
+    def bands(self, n_frequencies: int) -> list[Band]:
+        """Every band once, for heads of `n_frequencies` planes."""
+        found = [band for sliding in self.sliding for band in sliding.bands(n_frequencies)]
+        for size in self.cumulative:
+            found += [(1, size), (n_frequencies - size + 1, n_frequencies)]
+        return list(dict.fromkeys(found))
