@@ -1,26 +1,21 @@
-"""Sequences a second: the vectorised generators on one core against a plain loop over samples.
+"""480,000 sequences of each task on one core: the vectorised generators against a plain loop over samples.
 
-    python bench/bench_generator.py
-
-Writes nothing. The plain loop (below, number and letter as a person would first write them) is timed on
-N_PLAIN sequences and extrapolated to N.
+The plain loop (below, each task as a person would first write it) is timed on N_PLAIN sequences and extrapolated to N.
 """
 
-import argparse
 import itertools
-import json
-import platform
 import random
-import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
+from bench.measure import interleaved, row
 from ops.tasks import letter, letter_matched, number
 
-N = 480_000
-N_PLAIN = 4_000
-COMMAND = "python bench/bench_generator.py"
+COMMAND = "python -m bench generator"
+N, N_PLAIN = 480_000, 4_000
+LIMIT_S = 3.0
 
 
 def plain_number(rng: random.Random) -> tuple[list[int], int]:
@@ -59,42 +54,29 @@ def plain_letter_matched(rng: random.Random) -> tuple[list[int], int]:
     return ids, ids[here]
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def _loop(sample: Callable[[random.Random], tuple[list[int], int]]) -> tuple[torch.Tensor, torch.Tensor]:
+def plain_loop(sample: Callable[[random.Random], tuple[list[int], int]], n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """`n` sequences, one after another: token ids and labels."""
     rng = random.Random(0)
-    ids, labels = zip(*(sample(rng) for _ in range(N_PLAIN)), strict=True)
+    ids, labels = zip(*(sample(rng) for _ in range(n)), strict=True)
     return torch.tensor(ids), torch.tensor(labels)
 
 
-def rows() -> list[dict]:
-    """One row a task: name, ours_s, theirs_s (extrapolated), ratio, machine, command. One thread; best of three."""
-    threads = torch.get_num_threads()
+def rows(quick: bool = False) -> list[dict[str, Any]]:
+    """`generator` is the slowest task; each task has a row too, such as `generator_letter`. One thread."""
     torch.set_num_threads(1)
+    n, n_plain = (N // 100, N_PLAIN // 100) if quick else (N, N_PLAIN)
     found = []
     for module, sample in ((number, plain_number), (letter, plain_letter), (letter_matched, plain_letter_matched)):
-        ours = min(_seconds(lambda m=module, s=seed: m.generate(N, seed=s)) for seed in range(3))
-        theirs = min(_seconds(lambda s=sample: _loop(s)) for _ in range(3)) * N / N_PLAIN
-        found.append(
+        seconds = interleaved(
             {
-                "name": f"generate {N:,} {module.__name__.rpartition('.')[2]} sequences "
-                f"(theirs: plain loop, extrapolated from {N_PLAIN:,})",
-                "ours_s": ours,
-                "theirs_s": theirs,
-                "ratio": theirs / ours,
-                "machine": f"one core of {platform.machine()}, {platform.system()}",
-                "command": COMMAND,
+                "ours": lambda generate=module.generate: generate(n, seed=0),
+                "plain": lambda sample=sample: plain_loop(sample, n_plain),
             }
         )
-    torch.set_num_threads(threads)
-    return found
-
-
-if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    for row in rows():
-        print(json.dumps(row | {"ours_per_s": round(N / row["ours_s"])}))
+        plain_s = seconds["plain"].wall * n / n_plain
+        task = module.__name__.rpartition(".")[2]
+        notes = {"theirs": f"plain loop, extrapolated from {n_plain} sequences", "task": task, "sequences": n}
+        found.append(
+            row(f"generator_{task}", COMMAND, seconds["ours"].wall, plain_s, {"ours_s": LIMIT_S * n / N}, **notes)
+        )
+    return [max(found, key=lambda each: each["ours_s"]) | {"name": "generator"}, *found]

@@ -1,21 +1,14 @@
-"""Scoring beside re-running the layers for every swap, beside the bare forward pass, and over a paper run.
+"""Scoring beside re-running every layer for every swap, and beside the bare forward pass.
 
-`python bench/bench_scoring.py` prints the rows. Medians of five, interleaved, in CPU seconds of this process.
+`scoring_vs_brute_force` compares CPU seconds; brute force is measured on a few inputs and scaled.
 """
 
-import json
-import platform
-import resource
-import statistics
-import tempfile
-import time
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ops.model.checkpoint import load_checkpoint, save_checkpoint
+from bench.measure import interleaved, row
 from ops.model.gptj import GPTJ
 from ops.scores.heads import score_heads
 from ops.scores.table import head_scores_frame
@@ -23,20 +16,10 @@ from ops.spec.evaluation import ScoringSpec
 from ops.spec.model import ModelSpec
 from ops.tasks import number
 
-COMMAND = "python bench/bench_scoring.py"
-N_BRUTE = 4  # inputs on which brute force is measured, then scaled to 256
-N_CHECKPOINTS, LIMIT_S = 136, 480.0
-
-
-def cpu_seconds(*runs: Callable[[], object], repeats: int = 5) -> list[float]:
-    """Median CPU seconds of each run, interleaved, after one unmeasured round."""
-    taken: list[list[float]] = [[] for _ in runs]
-    for _ in range(repeats + 1):
-        for run, seconds in zip(runs, taken, strict=True):
-            start = time.process_time()
-            run()
-            seconds.append(time.process_time() - start)
-    return [statistics.median(seconds[1:]) for seconds in taken]
+COMMAND = "python -m bench scoring"
+N_BRUTE = 4  # inputs on which brute force is measured, then scaled
+N_SCORED, N_INPUTS = 256, 1_200
+AGREE = 1e-4
 
 
 def brute_force(model: GPTJ, ids: Tensor, tau: float) -> Tensor:
@@ -70,43 +53,43 @@ def brute_force(model: GPTJ, ids: Tensor, tau: float) -> Tensor:
     return torch.stack(scores, 1)
 
 
-def rows() -> list[dict]:
-    """The scoring rows of `bench/results.json`."""
+def rows(quick: bool = False) -> list[dict[str, Any]]:
+    """`scoring_vs_brute_force` (CPU seconds) and `scoring_vs_forward` (by the clock), the paper's model."""
     torch.manual_seed(0)
+    n_brute, n_scored, n_inputs = (1, 8, 16) if quick else (N_BRUTE, N_SCORED, N_INPUTS)
     model = GPTJ(ModelSpec(), number.vocabulary_size()).eval()
-    sequences = number.generate(1_200, seed=0)
-    spec = ScoringSpec()
-    machine = f"{platform.machine()}, {torch.get_num_threads()} threads"
-
-    def row(name: str, ours: float, theirs: float, **notes: object) -> dict:
-        return {"name": name, "ours_s": ours, "theirs_s": theirs, "ratio": ours / theirs, "machine": machine,
-                "command": COMMAND, **notes}  # fmt: skip
-
+    sequences = number.generate(n_inputs, seed=0)
+    few, scored, spec = sequences.ids[:n_brute], sequences.ids[:n_scored], ScoringSpec()
     with torch.inference_mode():
-        few = sequences.ids[:N_BRUTE]
         error = (brute_force(model, few, 1e-2) - score_heads(model, few, taus=(1e-2,))[:, 0]).abs().max().item()
-        if error > 1e-4:
+        if error > AGREE:
             raise AssertionError(f"brute force and closed form differ by {error}")
-        ours, brute = cpu_seconds(
-            lambda: score_heads(model, sequences.ids[:256], taus=(1e-4,)), lambda: brute_force(model, few, 1e-4)
+        swaps = interleaved(
+            {
+                "ours": lambda: score_heads(model, scored, taus=(1e-4,)),
+                "brute force": lambda: brute_force(model, few, 1e-4),
+            }
         )
-        forward, scored = cpu_seconds(
-            lambda: model(sequences.ids), lambda: head_scores_frame(model, sequences, spec, 0)
+        passes = interleaved(
+            {
+                "ours": lambda: head_scores_frame(model, sequences, spec, 0),
+                "forward": lambda: model(sequences.ids),
+            }
         )
-    with tempfile.TemporaryDirectory() as folder:
-        save_checkpoint(model, Path(folder) / "checkpoint")
-        start = time.perf_counter()
-        (one,) = cpu_seconds(
-            lambda: head_scores_frame(load_checkpoint(Path(folder) / "checkpoint"), sequences, spec, 0)
-        )
-        wall = (time.perf_counter() - start) / 6
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    brute_s = swaps["brute force"].cpu * n_scored / n_brute
+    scaled = f"every layer re-run for all 120 swaps, scaled from {n_brute} inputs; CPU seconds"
+    forward = f"bare forward pass; {len(spec.taus)} taus, queries {' and '.join(spec.queries)}"
+    cpu = {"ours_cpu_s": passes["ours"].cpu, "theirs_cpu_s": passes["forward"].cpu}
+    ours_s, forward_s = passes["ours"].wall, passes["forward"].wall
     return [
-        row("scoring_vs_brute_force", ours, brute * 256 / N_BRUTE, brute_force_inputs=N_BRUTE, inputs=256),
-        row("scoring_vs_forward", scored, forward, inputs=1_200),
-        row("scoring_paper_run", one * N_CHECKPOINTS, LIMIT_S, wall_s=wall * N_CHECKPOINTS, peak_gib=peak),
+        row(
+            "scoring_vs_brute_force",
+            COMMAND,
+            swaps["ours"].cpu,
+            brute_s,
+            {"ratio": 0.01},
+            theirs=scaled,
+            inputs=n_scored,
+        ),
+        row("scoring_vs_forward", COMMAND, ours_s, forward_s, {"ratio": 1.5}, theirs=forward, inputs=n_inputs, **cpu),
     ]
-
-
-if __name__ == "__main__":
-    print(json.dumps(rows(), indent=2))

@@ -1,27 +1,26 @@
 """One training step of the paper's model against stock transformers, side by side in one process.
 
-Same batch (64 × 17), last-token cross-entropy, dropout 0.1, gradient clip, AdamW and threads. Blocks of steps alternate
-between the two, so that whatever else the machine does hits both; the medians of the blocks are compared.
+Same batch (64 × 17), last-token cross-entropy, dropout 0.1, gradient clip, AdamW and threads; theirs is float32 in both
+rows. Blocks of steps alternate, and their medians are compared.
 """
 
-import json
-import platform
-import statistics
-import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.nn import functional as F
 from transformers import GPTJConfig, GPTJForCausalLM
 
+from bench.measure import interleaved, row
 from ops.model.gptj import GPTJ
 from ops.spec.model import ModelSpec
 from ops.spec.training import TrainingSpec
 from ops.training.optimiser import make_optimiser
 
-COMMAND = "python -m bench.bench_training_step"
+COMMAND = "python -m bench training_step"
 VOCABULARY, BATCH, LENGTH = 137, 64, 17
 BLOCKS, STEPS = 7, 4
+BARS = {"training_step_fp32": 0.8, "training_step_default": 0.65}
 
 
 def stock_step(ids: torch.Tensor, labels: torch.Tensor) -> Callable[[], None]:
@@ -80,42 +79,36 @@ def our_step(ids: torch.Tensor, labels: torch.Tensor, training: TrainingSpec) ->
     return step
 
 
-def median_seconds(steps: dict[str, Callable[[], None]]) -> dict[str, float]:
-    """Median over interleaved blocks of the seconds a step takes."""
-    for step in steps.values():
-        step()
-        step()
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
-    for _ in range(BLOCKS):
-        for name, step in steps.items():
-            start = time.perf_counter()
-            for _ in range(STEPS):
-                step()
-            seconds[name].append((time.perf_counter() - start) / STEPS)
-    return {name: statistics.median(values) for name, values in seconds.items()}
+def block(step: Callable[[], None], n_steps: int) -> Callable[[], None]:
+    """A function that takes `n_steps` steps."""
+
+    def run() -> None:
+        for _ in range(n_steps):
+            step()
+
+    return run
 
 
-def rows() -> list[dict]:
+def rows(quick: bool = False) -> list[dict[str, Any]]:
     """Rows `training_step_fp32` and `training_step_default`: seconds a step, ours and stock float32's."""
     torch.manual_seed(0)
     ids, labels = torch.randint(1, VOCABULARY, (BATCH, LENGTH)), torch.randint(1, VOCABULARY, (BATCH,))
-    plain = TrainingSpec(precision="32", compile=False)
-    variants = {"training_step_fp32": plain, "training_step_default": TrainingSpec()}
-    steps = {name: our_step(ids, labels, training) for name, training in variants.items()}
-    seconds = median_seconds({"stock": stock_step(ids, labels), **steps})
-    machine = f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}"
+    default = TrainingSpec()
+    variants = {"training_step_fp32": TrainingSpec(precision="32", compile=False), "training_step_default": default}
+    steps = {"stock": stock_step(ids, labels)}
+    steps |= {name: our_step(ids, labels, training) for name, training in variants.items()}
+    n_steps, n_blocks = (1, 1) if quick else (STEPS, BLOCKS)
+    seconds = interleaved({name: block(step, n_steps) for name, step in steps.items()}, n_blocks)
     return [
-        {
-            "name": name,
-            "ours_s": seconds[name],
-            "theirs_s": seconds["stock"],
-            "ratio": seconds[name] / seconds["stock"],
-            "machine": machine,
-            "command": COMMAND,
-        }
-        for name in variants
+        row(
+            name,
+            COMMAND,
+            seconds[name].wall / n_steps,
+            seconds["stock"].wall / n_steps,
+            {"ratio": BARS[name]},
+            theirs="GPTJForCausalLM and torch.optim.AdamW, float32",
+            precision=training.precision,
+            compile=training.compile,
+        )
+        for name, training in variants.items()
     ]
-
-
-if __name__ == "__main__":
-    print(json.dumps(rows(), indent=1))
