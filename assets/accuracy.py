@@ -7,7 +7,7 @@ REACHED = 0.99
 
 
 def compute(work: Work) -> Computed:
-    """Evaluate each checkpoint on validation and a stratified part of the test split, the last on all of it."""
+    """Evaluate each checkpoint on stratified parts of validation and test, the last on the whole test split."""
     import polars as pl
     from ops.scores.accuracy import accuracy_frame
 
@@ -16,6 +16,8 @@ def compute(work: Work) -> Computed:
     spec = work.replicate.experiment.accuracy
     test = dataset.load(work.inputs["dataset"], "test")
     validation = dataset.load(work.inputs["dataset"], "validation")
+    if spec.n_validation:
+        validation = stratified_sample(validation, spec.n_validation)
     sample = stratified_sample(test, spec.n_test)
     steps = checkpoints.steps(work.inputs["checkpoints"])
     frames = []

@@ -10,9 +10,13 @@ Inputs = Annotated[int, Field(ge=1, le=100_000_000)]
 
 
 class AccuracySpec(SpecPart):
-    """Test sequences a checkpoint (equal shares of the hop classes); the last checkpoint sees the whole test split."""
+    """Sequences a checkpoint (equal shares of the hop classes). The last checkpoint sees the whole test split.
+
+    `n_validation` None is the whole validation split.
+    """
 
     n_test: Inputs = 2_400
+    n_validation: Inputs | None = None
     last_on_all: bool = True
 
 
