@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ops.spec.name import Name, Seeds
-from ops.spec.part import SpecPart
+from ops.spec.part import Name, Seeds, SpecPart
 
 Count = Annotated[int, Field(ge=1, le=100_000)]
 Text = Annotated[str, Field(min_length=1, max_length=1_000)]
