@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ops.spec.name import Name, Seeds
-from ops.spec.part import SpecPart
+from ops.spec.part import Name, Seeds, SpecPart
 
 Count = Annotated[int, Field(ge=2, le=4_096)]
 FrequencyId = Annotated[int, Field(ge=0, le=65_536)]

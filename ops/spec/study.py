@@ -9,11 +9,12 @@ from pydantic import ValidationError, model_validator
 from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
 
+from ops.spec.ablation import AblationSpec
+from ops.spec.canonical import CanonicalExperiment
 from ops.spec.evaluation import AccuracySpec, FrequencyUseSpec, ScoringSpec
 from ops.spec.language_models import LanguageModelExperiment, PromptingExperiment
 from ops.spec.model import ModelSpec
-from ops.spec.name import Name, Seeds
-from ops.spec.part import SpecPart
+from ops.spec.part import Name, Seeds, SpecPart
 from ops.spec.task import TaskSpec
 from ops.spec.training import TrainingSpec
 
@@ -34,6 +35,7 @@ class ExperimentSpec(SpecPart):
     accuracy: AccuracySpec = AccuracySpec()
     scoring: ScoringSpec = ScoringSpec()
     frequency_use: FrequencyUseSpec = FrequencyUseSpec()
+    ablation: AblationSpec | None = None
 
     @model_validator(mode="after")
     def _samples_fit(self):
@@ -43,6 +45,13 @@ class ExperimentSpec(SpecPart):
                 raise ValueError(f"{part}.n_inputs is {n}, but task.n_test has only {self.task.n_test} sequences")
         if self.accuracy.n_test > self.task.n_test:
             raise ValueError(f"accuracy.n_test is {self.accuracy.n_test}, but task.n_test is {self.task.n_test}")
+        if (self.accuracy.n_validation or 0) > self.task.n_validation:
+            raise ValueError(
+                f"accuracy.n_validation is {self.accuracy.n_validation}, "
+                f"but task.n_validation is {self.task.n_validation}"
+            )
+        if self.ablation is not None:
+            self._ablation_fits(self.ablation)
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError("seeds must not repeat")
         if self.training.batch_size > self.task.n_train:
@@ -51,10 +60,41 @@ class ExperimentSpec(SpecPart):
             )
         return self
 
+    def _ablation_fits(self, ablation: AblationSpec) -> None:
+        for field in ("n_inputs", "n_score_inputs"):
+            if getattr(ablation, field) > self.task.n_test:
+                raise ValueError(
+                    f"ablation.{field} is {getattr(ablation, field)}, but task.n_test has only {self.task.n_test}"
+                )
+        if ablation.widest > self.model.n_frequencies:
+            raise ValueError(
+                f"ablation names {ablation.widest} frequency IDs, but this model's heads have "
+                f"{self.model.n_frequencies}; narrow sliding, cumulative or score_bands"
+            )
+        if deep := [layer for layers in ablation.layer_sets for layer in layers if layer >= self.model.n_layers]:
+            raise ValueError(f"ablation.layer_sets names layer {deep[0]}; the last one is {self.model.n_layers - 1}")
 
-Experiment = ExperimentSpec | LanguageModelExperiment | PromptingExperiment
-TAGS = {"number", "letter", "letter_matched", "binding", "induction", "repeated", "text", "endpoint", "local"}
-KINDS: dict[str, type[Experiment]] = {"language_model": LanguageModelExperiment, "prompting": PromptingExperiment}
+
+Experiment = ExperimentSpec | CanonicalExperiment | LanguageModelExperiment | PromptingExperiment
+TAGS = {
+    "number",
+    "letter",
+    "letter_matched",
+    "index",
+    "retrieval",
+    "partial_induction",
+    "binding",
+    "induction",
+    "repeated",
+    "text",
+    "endpoint",
+    "local",
+}
+KINDS: dict[str, type[Experiment]] = {
+    "canonical": CanonicalExperiment,
+    "language_model": LanguageModelExperiment,
+    "prompting": PromptingExperiment,
+}
 
 
 class StudySpec(SpecPart):
