@@ -15,7 +15,7 @@ from ops.model.gptj import GPTJ, Layer, Projected, attend
 from ops.model.rope import RotaryTable, Rotation
 from ops.spec.ablation import AblationSpec, Band, Mode
 
-_INPUTS_AT_ONCE = 4_096  # whose layer inputs are kept for all ablations of a layer
+INPUTS_AT_ONCE = 4_096  # whose layer inputs are kept for all ablations of a layer
 _HIDDEN_PER_CHUNK = 2**19  # numbers in one layer's hidden state: what the caches hold
 
 
@@ -67,8 +67,8 @@ def ablated_answers(
     Yields once an ablation (and once a block of 4,096 inputs: then each yields its share of n, in order). Dropout is
     off. Equal to the plain forward with the ablation's table. Raises ValueError for what a table refuses.
     """
-    for start in range(0, len(ids), _INPUTS_AT_ONCE):
-        block = slice(start, start + _INPUTS_AT_ONCE)
+    for start in range(0, len(ids), INPUTS_AT_ONCE):
+        block = slice(start, start + INPUTS_AT_ONCE)
         wanted = labels[block]
         for index, logits in ablated_logits(model, ids[block], ablations):
             yield index, logits.argmax(-1).cpu() == wanted

@@ -15,6 +15,15 @@ from ops.scores.closed_form import swap_scores
 from ops.spec.canonical import CanonicalTaskSpec, IndexTaskSpec
 
 _QUESTIONS_PER_CHUNK = 512
+_PLANE = {
+    "frequency_id": pl.Int64,
+    "source": pl.String,
+    "role": pl.String,
+    "item_id": pl.Int64,
+    "token": pl.String,
+    "x": pl.Float64,
+    "y": pl.Float64,
+}
 
 
 def angles(ids: Sequence[int], n_frequencies: int, base: float) -> Float[Tensor, "plane"]:
@@ -102,7 +111,7 @@ def plane_rows(
 
     Only relative angles matter, so the plane is turned until the mean key of item 0 lies at angle 0 (Index: of all
     keys, since it has no item), and each role is scaled to a largest norm of 1. Index's queries are turned by
-    `length` · theta, to where RoPE takes them. `item` is the integer asked for or the entity. With source
+    `length` · theta, to where RoPE takes them. `item_id` is the integer asked for or the entity. With source
     "construction": where arXiv 2605.31558 Thm 3.1 puts them (queries at item · theta, resp. items evenly around the
     circle), in the plane that the task needs.
     """
@@ -131,10 +140,16 @@ def plane_rows(
                 rows.append((frequency_id, "construction", "key", item, token, math.cos(angle), math.sin(angle)))
         if is_index:
             rows.append((frequency_id, "construction", "key", None, "every symbol", 1.0, 0.0))
-    columns = ("frequency_id", "source", "role", "item", "token", "x", "y")
-    return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None).with_columns(
+    frame = pl.DataFrame(rows, schema=_PLANE, orient="row")
+    return frame.with_columns(
         canonical_task=pl.lit(task.name), length=pl.lit(task.length), frequency_ids=pl.lit(list(ids))
     )
+
+
+def no_planes() -> pl.DataFrame:
+    """`plane_rows` without rows."""
+    more = {"canonical_task": pl.String, "length": pl.Int32, "frequency_ids": pl.List(pl.Int64)}
+    return pl.DataFrame(schema=_PLANE | more)
 
 
 def _key_items(task: CanonicalTaskSpec) -> list[int | None]:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ops.canonical.evaluation import accuracy_rows, angles, plane_rows, right_answers, score_models
+from ops.canonical.evaluation import accuracy_rows, angles, no_planes, plane_rows, right_answers, score_models
 from ops.canonical.model import Heads
 from ops.canonical.tasks import Questions, generate
 from ops.canonical.training import train
@@ -39,7 +39,7 @@ def sweep(
             for model, ids in enumerate(sets)
             if ids in spec.shown
         ]
-    return pl.concat(accuracy), pl.concat(planes) if planes else pl.DataFrame(), n_parameters
+    return pl.concat(accuracy), pl.concat(planes) if planes else no_planes(), n_parameters
 
 
 def stacks(spec: CanonicalSweepSpec) -> Iterator[tuple[tuple[tuple[int, ...], ...], Float[Tensor, "model plane"]]]:

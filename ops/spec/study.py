@@ -196,9 +196,12 @@ def parse_study(text: bytes | str, source: str) -> StudySpec:
         for field in ("name", "study"):
             if field in body or field in defaults:
                 raise SpecError(f"{source}: experiments.{name}.{field}: is set by the file; remove it")
-        merged = _merged(defaults, body) | {"name": name, "study": document.get("study")}
+        kind = next((kind for field, kind in KINDS.items() if field in body or field in defaults), ExperimentSpec)
+        # Defaults of what trains a Transformer say nothing about an experiment of another kind.
+        foreign = set(ExperimentSpec.model_fields) - set(kind.model_fields)
+        common = {field: value for field, value in defaults.items() if field not in foreign}
+        merged = _merged(common, body) | {"name": name, "study": document.get("study")}
         try:
-            kind = next((kind for field, kind in KINDS.items() if field in merged), ExperimentSpec)
             experiments.append(kind.model_validate_json(canonical_json(merged)))
         except ValidationError as error:
             raise SpecError(f"{source}: experiments.{name}.{_sentence(error)}") from None
