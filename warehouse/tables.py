@@ -138,17 +138,39 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             ),
             _table(
                 "frequency_ablation",
-                "One row a band, mode, set of layers and hop class: accuracy of a trained model whose RoPE planes are "
-                "removed or frozen at inference.",
-                "step mode band_low band_high layers hop accuracy n",
+                "One row a band, mode, set of layers (and heads) and hop class: accuracy of a trained model whose RoPE "
+                "planes are removed or frozen at inference (arXiv 2511.11579 §5).",
+                "step mode band_low band_high layers heads hop accuracy n",
                 n="number of sequences",
+            ),
+            _table(
+                "ablation_scores",
+                "One row a band, mode, set of layers (and heads) that are changed, and scored layer and head: the mean "
+                "scores under the ablation, at the last token.",
+                "step mode band_low band_high layers heads layer head tau positional symbolic n",
+                layer="layer of the scored head",
+                head="scored head",
+                n="number of sequences averaged over",
             ),
             _table(
                 "canonical_accuracy",
                 "One row a canonical task, set of angles and answer position: an attention-only head trained with "
                 "those angles (arXiv 2511.11579 §5).",
-                "canonical_task frequency_ids thetas answer_position accuracy positional symbolic n",
+                "canonical_task length frequency_ids thetas answer_position accuracy chance positional symbolic n",
+                length="tokens before the query",
+                positional="positional score of the head, in [-1, 1]; NULL at a single answer position",
+                symbolic="symbolic score of the head, in [-1, 1]; NULL at a single answer position",
                 n="number of sequences",
+            ),
+            _table(
+                "canonical_plane",
+                "One row a canonical task, set of angles, RoPE plane, source, role and token: queries and keys before "
+                "RoPE, turned to a common direction and scaled to a largest norm of 1.",
+                "canonical_task length frequency_ids frequency_id source role item_id token x y",
+                length="tokens before the query",
+                frequency_id="plane that is shown; 0 = one that stands still",
+                source="trained, or construction (arXiv 2605.31558 Thm 3.1)",
+                item_id="integer that the token asks for, or its entity; NULL for a key that has none",
             ),
             _table(
                 "length_accuracy",
