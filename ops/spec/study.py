@@ -12,6 +12,7 @@ from yaml.constructor import ConstructorError
 from ops.spec.ablation import AblationSpec
 from ops.spec.canonical import CanonicalExperiment
 from ops.spec.evaluation import AccuracySpec, FrequencyUseSpec, ScoringSpec
+from ops.spec.extrapolation import LengthSpec
 from ops.spec.language_models import LanguageModelExperiment, PromptingExperiment
 from ops.spec.model import ModelSpec
 from ops.spec.part import Name, Seeds, SpecPart
@@ -36,6 +37,7 @@ class ExperimentSpec(SpecPart):
     scoring: ScoringSpec = ScoringSpec()
     frequency_use: FrequencyUseSpec = FrequencyUseSpec()
     ablation: AblationSpec | None = None
+    length: LengthSpec | None = None
 
     @model_validator(mode="after")
     def _samples_fit(self):
@@ -52,6 +54,12 @@ class ExperimentSpec(SpecPart):
             )
         if self.ablation is not None:
             self._ablation_fits(self.ablation)
+        for lengths in self.length.all_lengths if self.length else ():
+            if lengths[0] < self.task.sequence_length:
+                raise ValueError(
+                    f"length begins at {lengths[0]}, but the task's sequences have "
+                    f"{self.task.sequence_length} tokens; list only longer lengths, and that one"
+                )
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError("seeds must not repeat")
         if self.training.batch_size > self.task.n_train:
