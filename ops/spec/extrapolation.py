@@ -28,8 +28,8 @@ class PositionInterpolationSpec(SpecPart):
 class YarnSpec(SpecPart):
     """Slow planes interpolated, fast ones kept, logits times (0.1 ln(length / trained length) + 1)^2.
 
-    Source: arXiv 2309.00071. A plane that turns less than `alpha` times over the trained length is interpolated in full, one that turns more
-    than `beta` times not at all.
+    A plane that turns less than `alpha` times over the trained length is interpolated in full, one that turns more
+    than `beta` times not at all. Source: arXiv 2309.00071.
     """
 
     name: Literal["yarn"]
