@@ -5,6 +5,7 @@ from assets.accuracy import ACCURACY
 from assets.canonical import CANONICAL
 from assets.checkpoints import CHECKPOINTS
 from assets.dataset import DATASET
+from assets.extrapolation import EXTRAPOLATION
 from assets.frequency_use import FREQUENCY_USE
 from assets.head_scores import HEAD_SCORES
 from assets.language_models import LANGUAGE_MODELS
@@ -19,6 +20,7 @@ STAGES = (
     HEAD_SCORES,
     FREQUENCY_USE,
     ABLATION,
+    EXTRAPOLATION,
     CANONICAL,
     LANGUAGE_MODELS,
     PROMPTING,

@@ -92,8 +92,9 @@ def head_rows(model: GPTJ, inputs: Lengthened, lengths: list[int], n_sequences: 
     device, width = model.lm_head.weight.device, inputs.ids.shape[2]
     n_layers, n_heads, _ = model.rotary.shape
     sums = {query: _Sums((len(lengths), n_layers, n_heads)) for query in QUERIES}
+    inputs = inputs.first(n_sequences)
     for prefix_ids, ids, hops, chain in zip(inputs.prefixes, inputs.ids, inputs.hops, inputs.chain, strict=True):
-        ids, hops, chain = ids[:n_sequences], hops[:n_sequences], chain[:n_sequences, :-1].to(device)
+        chain = chain[:, :-1].to(device)
         valid = torch.arange(chain.shape[1]) < hops[:, None]
         queries = chain.clamp(min=0)
         targets: dict[int, Tensor] = {}

@@ -35,6 +35,10 @@ class Lengthened(NamedTuple):
     hops: Int[Tensor, "prefix sequence"]
     chain: Int[Tensor, "prefix sequence link"]
 
+    def first(self, n: int) -> "Lengthened":
+        """With the first n sequences of every prefix."""
+        return Lengthened(self.prefixes, *(column[:, :n] for column in self[1:]))
+
 
 class Moved(NamedTuple):
     """Whole inputs of one length in the active mode; `chain` holds their positions."""

@@ -174,10 +174,24 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             ),
             _table(
                 "length_accuracy",
-                "One row a length and hop class: accuracy with the target window lengthened in front "
-                "(arXiv 2605.31558 §3.6).",
-                "length hop accuracy ci_low ci_high n n_prefixes",
+                "One row a checkpoint, way to lengthen, change at inference, length and hop class: accuracy with a "
+                "longer target window (arXiv 2605.31558 §3.6).",
+                "step lengthening inference length hop accuracy ci_low ci_high n n_prefixes",
                 n="number of sequences",
+            ),
+            _table(
+                "length_accuracy_by_prefix",
+                "One row as in length_accuracy and prefix: the independent clusters behind its intervals.",
+                "step lengthening inference length hop prefix n_right n",
+                n="number of sequences behind the prefix",
+            ),
+            _table(
+                "length_heads",
+                "One row a checkpoint, layer, head, query kind and length: whether the head still finds its target, the "
+                "token that it attends to most at the trained length.",
+                "step layer head query length target_mass kept_share lead discrepancy least_discrepancy "
+                "largest_discrepancy n",
+                n="number of queries",
             ),
             _table(
                 "lm_head_scores",

@@ -63,7 +63,8 @@ class LengthSpec(SpecPart):
 
     Every one of `n_prefixes` random prefixes serves all lengths and `n_sequences` sequences of the trained length
     (science.md §6). `inference` lists changes at inference that are tried beside the plain model, `active` the second
-    way to lengthen, `n_head_sequences` the sequences a prefix on which heads are watched (0: none). `every` evaluates
+    way to lengthen, `n_head_sequences` the sequences a prefix on which heads are watched (0: none), and
+    `n_inference_sequences` those that changes at inference are tried on (each reads every prefix anew). `every` evaluates
     besides the last checkpoint those at multiples of so many steps, at `lengths` and without the rest.
     """
 
@@ -72,6 +73,7 @@ class LengthSpec(SpecPart):
     n_sequences: Count = 256
     n_head_sequences: Annotated[int, Field(ge=0, le=1_000_000)] = 32
     inference: tuple[InferenceSpec, ...] = ()
+    n_inference_sequences: Count = 64
     active: ActiveSpec | None = None
     every: Count | None = None
 
@@ -88,8 +90,9 @@ class LengthSpec(SpecPart):
         names = [each.name for each in self.inference]
         if len(set(names)) != len(names):
             raise ValueError("inference names the same change twice")
-        if self.n_head_sequences > self.n_sequences:
-            raise ValueError(
-                f"n_head_sequences is {self.n_head_sequences}, but a prefix has n_sequences = {self.n_sequences}"
-            )
+        for field in ("n_head_sequences", "n_inference_sequences"):
+            if getattr(self, field) > self.n_sequences and (self.inference or field == "n_head_sequences"):
+                raise ValueError(
+                    f"{field} is {getattr(self, field)}, but a prefix has n_sequences = {self.n_sequences}"
+                )
         return self
