@@ -187,8 +187,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             ),
             _table(
                 "length_heads",
-                "One row a checkpoint, layer, head, query kind and length: whether the head still finds its target, the "
-                "token that it attends to most at the trained length.",
+                "One row a checkpoint, layer, head, query kind and length: whether the head still finds its target, "
+                "the token that it attends to most at the trained length.",
                 "step layer head query length target_mass kept_share lead discrepancy least_discrepancy "
                 "largest_discrepancy n",
                 n="number of queries",
