@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 
+from ops.language_models.gguf_once import gguf_read_once
 from ops.language_models.identity import EMBEDDED, EMBEDDED_PACKAGE, embedded_file
 
 
@@ -58,7 +59,7 @@ def load_model(
             raise ValueError(f"{source}: the folder has no config.json; save the model with save_pretrained")
         options = {}
     try:
-        with _quietly():
+        with _quietly(), gguf_read_once() if path.suffix == ".gguf" else contextlib.nullcontext():
             tokenizer = AutoTokenizer.from_pretrained(name, **options)
             model: Any = AutoModelForCausalLM.from_pretrained(
                 name, **options, **weights, dtype=getattr(torch, dtype), trust_remote_code=False

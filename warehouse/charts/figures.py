@@ -7,8 +7,18 @@ from typing import Any, NamedTuple, Protocol
 import duckdb
 import vl_convert
 
+import warehouse.charts.ablation as ablation
+import warehouse.charts.ablation_cumulative as ablation_cumulative
+import warehouse.charts.canonical_angles as canonical_angles
+import warehouse.charts.canonical_planes as canonical_planes
+import warehouse.charts.canonical_positions as canonical_positions
 import warehouse.charts.frequency_use as frequency_use
+import warehouse.charts.language_frequencies as language_frequencies
+import warehouse.charts.language_layers as language_layers
+import warehouse.charts.language_lengths as language_lengths
+import warehouse.charts.language_plane as language_plane
 import warehouse.charts.learning_dynamics as learning_dynamics
+import warehouse.charts.restricted_training as restricted_training
 import warehouse.charts.score_plane as score_plane
 import warehouse.charts.shortcuts as shortcuts
 import warehouse.charts.training_loss as training_loss
@@ -21,7 +31,8 @@ PIXEL_RATIO = 1.5
 class Figure(Protocol):
     """A module that draws one figure: its views go in, a chart comes out, nothing is computed in between.
 
-    With PER_STUDY there is one drawing a study, else one over everything (`study` is then None).
+    With PER_STUDY there is one drawing a study that the first view has rows of (the view has a column study), or one
+    that says "not run yet" if there is none; without, there is one over everything (`study` is None).
     """
 
     @property
@@ -41,7 +52,23 @@ class Figure(Protocol):
     def chart(self, connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any: ...
 
 
-FIGURES: tuple[Figure, ...] = (learning_dynamics, score_plane, frequency_use, shortcuts, training_loss)
+FIGURES: tuple[Figure, ...] = (
+    learning_dynamics,
+    score_plane,
+    frequency_use,
+    shortcuts,
+    training_loss,
+    ablation,
+    ablation_cumulative,
+    restricted_training,
+    canonical_angles,
+    canonical_positions,
+    canonical_planes,
+    language_plane,
+    language_layers,
+    language_frequencies,
+    language_lengths,
+)
 
 
 class Drawing(NamedTuple):
@@ -56,10 +83,15 @@ class Drawing(NamedTuple):
 
 def draw_all(connection: duckdb.DuckDBPyConnection) -> list[Drawing]:
     """Every figure for every study of the database, studies in alphabetical order, figures in that of FIGURES."""
-    studies = [row["study"] for row in rows(connection, "SELECT study FROM studies ORDER BY study")]
-    drawn = [draw(connection, figure, study) for study in studies for figure in FIGURES if figure.PER_STUDY]
-    over_all = [figure for figure in FIGURES if not figure.PER_STUDY or not studies]
-    return drawn + [draw(connection, figure, None) for figure in over_all]
+    studies = [row["study"] for row in rows(connection, "SELECT DISTINCT profile AS study FROM experiments ORDER BY ALL")]
+    pairs = [(figure, study) for study in studies for figure in FIGURES if figure.PER_STUDY]
+    drawn = [draw(connection, figure, study) for figure, study in pairs if _has_rows(connection, figure, study)]
+    done = {drawing.figure.NAME for drawing in drawn}
+    return drawn + [draw(connection, figure, None) for figure in FIGURES if figure.NAME not in done]
+
+
+def _has_rows(connection: duckdb.DuckDBPyConnection, figure: Figure, study: str) -> bool:
+    return bool(rows(connection, f'SELECT 1 FROM "{figure.VIEWS[0]}" WHERE study = ? LIMIT 1', study))
 
 
 def draw(connection: duckdb.DuckDBPyConnection, figure: Figure, study: str | None) -> Drawing:

@@ -1,0 +1,71 @@
+"""Scores of every head of a language model by layer, with the medians of early and late layers."""
+
+from typing import Any
+
+import altair as alt
+import duckdb
+
+from warehouse.charts import style
+
+NAME = "language_layers"
+TITLE = "In which layers do positional and symbolic heads sit?"
+VIEWS = ("lm_centroid", "lm_halves")
+PER_STUDY = False
+
+CELL = 15
+
+
+def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+    """What the figure shows, in plain words, with the medians of both halves beside the nulls."""
+    halves = style.rows(
+        connection,
+        "SELECT model, prompts, null_kind, "
+        "avg(\"positional\") FILTER (half = 'first') AS first, avg(\"positional\") FILTER (half = 'second') AS second "
+        "FROM lm_halves WHERE tau = (SELECT max(tau) FROM lm_halves) AND null_kind <> 'random-logits' "
+        "GROUP BY ALL HAVING first IS NOT NULL AND second IS NOT NULL ORDER BY model, prompts, null_kind",
+    )
+    said = "; ".join(
+        f"{row['model']}{'' if row['null_kind'] == 'none' else ' untrained'} on {row['prompts']} "
+        f"{row['first']:.2f} then {row['second']:.2f}"
+        for row in halves
+    )
+    return (
+        "One cell a head: layers to the right, heads downwards; left the positional score, right the symbolic one, "
+        "mean over prompts. White cells have no score (fewer than two blocks in the head's window). Median positional "
+        f"score of the first and of the second half of the layers: {said or 'not run yet'}."
+    )
+
+
+def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+    """Models and prompt sets as rows, the two scores as columns."""
+    cells = style.rows(
+        connection,
+        'SELECT model, prompts, layer, head, avg("positional") AS "positional", avg(symbolic) AS symbolic, '
+        "avg(centroid) AS centroid, any_value(layer_type) AS layer_type FROM lm_centroid "
+        "WHERE null_kind = 'none' AND tau = (SELECT max(tau) FROM lm_head_scores) GROUP BY ALL ORDER BY ALL",
+    )
+    if not cells:
+        return style.finish(style.not_run(TITLE), TITLE)
+    rows = []
+    for model, prompts in dict.fromkeys((cell["model"], cell["prompts"]) for cell in cells):
+        chosen = [cell for cell in cells if (cell["model"], cell["prompts"]) == (model, prompts)]
+        rows.append(alt.hconcat(*(_map(chosen, kind, f"{model}: {prompts}") for kind in ("positional", "symbolic"))))
+    return style.finish(alt.vconcat(*rows), TITLE)
+
+
+def _map(cells: list[dict], kind: str, title: str) -> Any:
+    n_layers, n_heads = (1 + max(cell[name] for cell in cells) for name in ("layer", "head"))
+    return (
+        alt.Chart(style.data(cells))
+        .mark_rect()
+        .encode(
+            x=alt.X("layer:O", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+            y=alt.Y("head:O"),
+            color=alt.Color(
+                f"{kind}:Q", scale=alt.Scale(domain=[0, 1], range=["#F7F7F7", style.KIND_COLOURS[kind]]), title=kind
+            ),
+            tooltip=["layer:O", "head:O", "layer_type:N", alt.Tooltip("positional:Q", format=".3f"),
+                     alt.Tooltip("symbolic:Q", format=".3f"), alt.Tooltip("centroid:Q", format=".1f")],
+        )
+        .properties(width=min(480, CELL * n_layers), height=CELL * n_heads, title=alt.TitleParams(title, fontSize=12))
+    )  # fmt: skip

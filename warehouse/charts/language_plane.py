@@ -1,0 +1,87 @@
+"""The positional–symbolic plane of a language model's heads, beside random logits and its untrained twin."""
+
+from typing import Any
+
+import altair as alt
+import duckdb
+
+from warehouse.charts import style
+
+NAME = "language_plane"
+TITLE = "Do a language model's heads act by position or by content?"
+VIEWS = ("lm_centroid", "lm_correlation", "lm_reliability")
+PER_STUDY = False
+
+CELL = 250
+NULLS = {"none": "the model", "untrained": "same architecture, untrained", "random-logits": "random logits"}
+
+
+def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+    """What the figure shows, in plain words, with r beside its nulls."""
+    found = style.rows(
+        connection,
+        "SELECT model, prompts, null_kind, avg(r) AS r, max(p) AS p, max(n) AS n FROM lm_correlation "
+        "WHERE tau = (SELECT max(tau) FROM lm_correlation) AND r IS NOT NULL GROUP BY ALL ORDER BY model, prompts",
+    )
+    told: dict[tuple[str, str], list[str]] = {}
+    for row in found:
+        p = f"p = {row['p']:.1g}" if row["p"] >= 1e-15 else "p < 1e-15"
+        told.setdefault((row["model"], row["prompts"]), []).append(
+            f"{NULLS[row['null_kind']]} r = {row['r']:.2f} ({p})" if row["null_kind"] == "none" else
+            f"{NULLS[row['null_kind']]} {row['r']:.2f}"
+        )  # fmt: skip
+    repeats = style.rows(
+        connection,
+        "SELECT min(reliability) AS low, max(n) AS n FROM lm_reliability WHERE null_kind = 'none' "
+        "AND tau = (SELECT max(tau) FROM lm_correlation)",
+    )[0]
+    numbers = "; ".join(f"{model} on {prompts}: {', '.join(parts)}" for (model, prompts), parts in told.items())
+    reliable = (
+        f" Scores are means over {repeats['n']} prompts; their lowest reliability (split half, Spearman–Brown) is "
+        f"{repeats['low']:.2f}."
+        if repeats["low"] is not None
+        else ""
+    )
+    return (
+        "One point a head (hover for layer, head, scores and frequency centroid): positional score to the right, "
+        "symbolic score upwards, coloured by layer. Columns: the model, the same architecture with random weights, and "
+        f"random logits with each head's mean and spread. Correlation over heads: {numbers or 'not run yet'}. What is "
+        "geometry: when one swap outweighs the others, the two scores lie near a circle, so even random logits are "
+        "strongly anticorrelated, and a large negative r alone says nothing about the model. What is the model: how "
+        f"far its heads spread along that curve, and which layers sit where.{reliable}"
+    )
+
+
+def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+    """Prompt sets as rows, the model and its nulls as columns, at the largest tau."""
+    points = style.rows(
+        connection,
+        'SELECT model, prompts, null_kind, layer, head, tau, "positional", symbolic, centroid, own_mass, sink_mass, '
+        'layer_type FROM lm_centroid WHERE "positional" IS NOT NULL AND tau = (SELECT max(tau) FROM lm_head_scores) '
+        "ORDER BY model, prompts, layer, head, seed",
+    )
+    if not points:
+        return style.finish(style.not_run(TITLE), TITLE)
+    for point in points:
+        point["row"] = f"{point['model']}: {point['prompts']}"
+        point["column"] = NULLS[point["null_kind"]]
+    scale = alt.Scale(domain=[0, 1.02], nice=False)
+    base = (
+        alt.Chart(style.data(points))
+        .mark_circle(size=34, opacity=0.75)
+        .encode(
+            x=alt.X("positional:Q", scale=scale, title="positional score"),
+            y=alt.Y("symbolic:Q", scale=scale, title="symbolic score"),
+            color=alt.Color("layer:Q", scale=alt.Scale(scheme="viridis"), title="layer"),
+            tooltip=["model:N", "prompts:N", "layer:Q", "head:Q", "layer_type:N",
+                     alt.Tooltip("positional:Q", format=".3f"), alt.Tooltip("symbolic:Q", format=".3f"),
+                     alt.Tooltip("centroid:Q", format=".1f", title="frequency centroid"),
+                     alt.Tooltip("own_mass:Q", format=".3f"), alt.Tooltip("sink_mass:Q", format=".3f")],
+        )
+        .properties(width=CELL, height=CELL)
+    )  # fmt: skip
+    header = alt.Header(labelFontSize=12, labelFontWeight="bold", title=None)
+    faceted = base.facet(
+        row=alt.Row("row:N", header=header), column=alt.Column("column:N", sort=list(NULLS.values()), header=header)
+    )
+    return style.finish(faceted, TITLE)
