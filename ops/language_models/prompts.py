@@ -85,26 +85,22 @@ def text_prompts(
     text: str = TEXT,
     seed: int = 0,
 ) -> list[Prompt]:
-    """Random stretches of `text` (by words), cut into `n_blocks` blocks of `block_tokens`; the query is the next token.
+    """Stretches of `text` in random order of their first sentences, in `n_blocks` blocks of `block_tokens`.
 
-    Raises ValueError when the text is shorter than one prompt.
+    The query is the token after the last block. Raises ValueError when the text is shorter than one prompt.
     """
     words = text.split()
     starts = [i for i in range(len(words)) if i == 0 or words[i - 1].endswith((".", "!", "?"))]
+    encoded = [_without_end(tokenizer, tokenizer(" ".join(words[start:]))["input_ids"]) for start in starts]
+    n_tokens = n_blocks * block_tokens + 1
+    fitting = [ids for ids in encoded if len(_usable(tokenizer, ids)) >= n_tokens]
+    if not fitting:
+        raise ValueError(f"the text has no stretch of {n_blocks} blocks of {block_tokens} tokens; give a longer text")
+    order = np.random.default_rng(np.random.SeedSequence(seed)).permutation(len(fitting))
     prompts = []
-    for stream in _streams(seed, n_prompts):
-        fitting = []
-        for start in starts:
-            ids = _without_end(tokenizer, tokenizer(" ".join(words[start:]))["input_ids"])
-            if len(_usable(tokenizer, ids)) >= n_blocks * block_tokens + 1:
-                fitting.append(ids)
-        if not fitting:
-            raise ValueError(
-                f"the text has no stretch of {n_blocks} blocks of {block_tokens} tokens; give a longer text or smaller "
-                "blocks"
-            )
-        ids = fitting[int(stream.integers(len(fitting)))]
-        places = _usable(tokenizer, ids)[: n_blocks * block_tokens + 1]
+    for number in range(n_prompts):
+        ids = fitting[int(order[number % len(fitting)])]
+        places = _usable(tokenizer, ids)[:n_tokens]
         ids = ids[: places[-1] + 1]
         blocks = torch.tensor(places[:-1]).reshape(n_blocks, block_tokens)
         prompts.append(_checked(tokenizer, Prompt(torch.tensor(ids), len(ids) - 1, blocks, tokenizer.decode(ids))))

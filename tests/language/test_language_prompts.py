@@ -1,0 +1,107 @@
+"""Prompts: blocks of equal token counts whatever the tokenizer, never on BOS or position 0."""
+
+import re
+
+import pytest
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
+
+from ops.language_models.prompt_words import NAMES, TEXT, THINGS, WORDS
+from ops.language_models.prompts import (
+    binding_prompts,
+    induction_prompts,
+    prompt_from_text,
+    repeated_prompts,
+    text_prompts,
+)
+
+
+def made_tokenizer(kind: str, bos: bool):
+    """A small tokenizer of one of two families: byte BPE with the blank in front, or blanks as tokens of their own."""
+    tokenizer = Tokenizer(models.BPE())
+    if kind == "byte":
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+    else:
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\s|[a-zA-Z]+|[^\sa-zA-Z]"), "isolated")
+    trainer = trainers.BpeTrainer(
+        vocab_size=1500,
+        special_tokens=["<s>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    words = [" " + " ".join(words) for words in (NAMES, THINGS, WORDS)]
+    tokenizer.train_from_iterator(
+        [TEXT, *words * 3, " likes likes The facts are: Question: What does like? Answer:"], trainer
+    )
+    if bos:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
+        )
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
+
+
+@pytest.fixture(scope="module", params=[("byte", False), ("byte", True), ("blank", True)], ids=str)
+def tokenizer(request):
+    """Tokenizers with and without BOS and EOS."""
+    return made_tokenizer(*request.param)
+
+
+@pytest.mark.parametrize("make", [binding_prompts, induction_prompts, repeated_prompts, text_prompts])
+def test_blocks_hold_no_sink_and_the_query_is_last(make, tokenizer):
+    size = {"n_pairs": 5} if make is binding_prompts else {"n_blocks": 5} if make is text_prompts else {"n_words": 5}
+    for prompt in make(tokenizer, n_prompts=3, seed=1, **size):
+        ids = prompt.ids.tolist()
+        assert prompt.query == len(ids) - 1
+        assert ids[-1] not in tokenizer.all_special_ids
+        blocks = prompt.blocks
+        assert blocks.shape[0] == 5
+        assert int(blocks.min()) >= 1
+        assert int(blocks.max()) < prompt.query
+        assert not set(prompt.ids[blocks].flatten().tolist()) & set(tokenizer.all_special_ids)
+        assert blocks.flatten().unique().numel() == blocks.numel()
+    first, again, other = (make(tokenizer, n_prompts=2, seed=seed, **size)[0].ids.tolist() for seed in (1, 1, 2))
+    assert first == again
+    assert make is repeated_prompts or first != other
+
+
+def test_binding_blocks_are_the_sentences_and_the_answer_is_bound(tokenizer):
+    for prompt in binding_prompts(tokenizer, n_prompts=4, n_pairs=6, seed=3):
+        pairs = dict(re.findall(r" (\w+) likes (\w+)\.", prompt.text))
+        assert len(pairs) == 6
+        assert len(set(pairs.values())) == 6
+        asked = re.search(r"What does (\w+) like\? Answer: (\w+) likes$", prompt.text)
+        assert asked.group(1) == asked.group(2)
+        answer = tokenizer(f" {pairs[asked.group(1)]}", add_special_tokens=False)["input_ids"]
+        assert prompt.answer == answer[0]
+        for block, (name, thing) in zip(prompt.blocks, pairs.items(), strict=True):
+            text = re.sub(r"\s+", " ", tokenizer.decode(prompt.ids[block])).strip()
+            assert text.replace(" ", "") == f"{name}likes{thing}."
+
+
+def test_induction_repeats_and_the_answer_comes_next(tokenizer):
+    prompt = induction_prompts(tokenizer, n_prompts=1, n_words=8, seed=5)[0]
+    words = prompt.text.removeprefix("List:").split()
+    first, again = words[:8], words[8:]
+    assert again == first[: len(again)]
+    assert prompt.answer == tokenizer(f" {first[len(again)]}", add_special_tokens=False)["input_ids"][0]
+
+
+def test_any_text_is_a_prompt_and_too_short_a_text_is_refused(tokenizer):
+    prompt = prompt_from_text(tokenizer, TEXT[:200], block_tokens=3)
+    assert prompt.blocks.shape[1] == 3
+    assert int(prompt.blocks.max()) == prompt.query - 1
+    with pytest.raises(ValueError, match="two or more"):
+        prompt_from_text(tokenizer, "the")
+    with pytest.raises(ValueError, match="longer text"):
+        text_prompts(tokenizer, n_blocks=4_000)
+
+
+def test_too_many_pairs_says_how_many_there_are(tokenizer):
+    with pytest.raises(ValueError, match="use at most"):
+        binding_prompts(tokenizer, n_pairs=1_000)
+
+
+def test_texts_differ_between_prompts(tokenizer):
+    prompts = text_prompts(tokenizer, n_prompts=4, n_blocks=4)
+    assert len({prompt.text for prompt in prompts}) == 4
