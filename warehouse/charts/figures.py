@@ -83,7 +83,9 @@ class Drawing(NamedTuple):
 
 def draw_all(connection: duckdb.DuckDBPyConnection) -> list[Drawing]:
     """Every figure for every study of the database, studies in alphabetical order, figures in that of FIGURES."""
-    studies = [row["study"] for row in rows(connection, "SELECT DISTINCT profile AS study FROM experiments ORDER BY ALL")]
+    studies = [
+        row["study"] for row in rows(connection, "SELECT DISTINCT profile AS study FROM experiments ORDER BY ALL")
+    ]
     pairs = [(figure, study) for study in studies for figure in FIGURES if figure.PER_STUDY]
     drawn = [draw(connection, figure, study) for figure, study in pairs if _has_rows(connection, figure, study)]
     done = {drawing.figure.NAME for drawing in drawn}

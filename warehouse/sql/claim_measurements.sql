@@ -6,3 +6,7 @@ UNION ALL BY NAME
 FROM claims_frequency
 UNION ALL BY NAME
 FROM claims_language
+UNION ALL BY NAME
+FROM claims_ablation
+UNION ALL BY NAME
+FROM claims_canonical

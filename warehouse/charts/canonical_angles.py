@@ -1,0 +1,120 @@
+"""Accuracy and scores of one-head models on the canonical tasks, by RoPE angle (arXiv 2511.11579 §5)."""
+
+from typing import Any
+
+import altair as alt
+import duckdb
+
+from warehouse.charts import style
+
+NAME = "canonical_angles"
+TITLE = "Which RoPE angle does one attention head need for Index, Retrieval and Partial induction?"
+VIEWS = ("canonical_by_angle",)
+PER_STUDY = True
+
+WIDTH = 330
+TWO = "#882255"
+TASKS = {
+    "index": "Index: name the symbol at position j",
+    "retrieval": "Retrieval: name the entity's attribute",
+    "partial_induction": "Partial induction: its last attribute",
+}
+
+
+def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+    """What the figure shows, in plain words."""
+    where, parameters = style.study_filter(study)
+    sizes = style.rows(
+        connection,
+        "SELECT canonical_task, any_value(length) AS length, count(*) AS n, max(n_seeds) AS s FROM canonical_by_angle "
+        f"WHERE {where} GROUP BY canonical_task ORDER BY ALL",
+        *parameters,
+    )
+    counted = "; ".join(
+        f"{r['canonical_task']}: {r['length']} tokens, {r['n']} sets of angles, {r['s']} seed{'s'[: r['s'] - 1]}"
+        for r in sizes
+    )
+    return (
+        "One-layer models without an MLP whose single head has one RoPE plane; each point is a model trained with that "
+        "angle. Top: accuracy; the dashed line is a guess; for Partial induction also heads with two planes, one of "
+        "which stands still, at the angle of the other. Bottom: whether the trained head acts by position or by "
+        "content (both near 1 = attention is spread evenly). Lines are means over seeds, shading runs from the lowest "
+        f"to the highest ({counted or 'no runs'})."
+    )
+
+
+def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+    """Tasks as columns, accuracy above scores."""
+    where, parameters = style.study_filter(study)
+    points = style.rows(
+        connection,
+        "SELECT canonical_task, n_planes, partner, theta, theta_name, label, accuracy, low, high, chance, "
+        '"positional", positional_low, positional_high, symbolic, symbolic_low, symbolic_high '
+        f"FROM canonical_by_angle WHERE (n_planes = 1 OR partner = 0) AND {where} ORDER BY theta, n_planes, label",
+        *parameters,
+    )
+    if not points:
+        return style.finish(style.not_run(TITLE), TITLE)
+    key = style.key(
+        [
+            ("one plane", style.LINE, "line"),
+            ("theta = 0 and this angle", TWO, "line"),
+            ("a guess", style.NEUTRAL, "dash"),
+            ("positional score", style.POSITIONAL, "line"),
+            ("symbolic score", style.SYMBOLIC, "line"),
+        ]
+    )
+    columns = [
+        _column([p for p in points if p["canonical_task"] == task], title)
+        for task, title in TASKS.items()
+        if any(p["canonical_task"] == task for p in points)
+    ]
+    return style.finish(alt.vconcat(key, alt.hconcat(*columns, spacing=24), spacing=12), TITLE)
+
+
+def _column(points: list[dict], title: str) -> Any:
+    single = [p for p in points if p["n_planes"] == 1]
+    double = [p for p in points if p["n_planes"] == 2]
+    order = list(dict.fromkeys(p["theta_name"] for p in points))
+    guess = (
+        alt.Chart(style.data(single[:1]))
+        .mark_rule(color=style.NEUTRAL, strokeDash=[4, 3])
+        .encode(y=alt.Y("chance:Q", scale=UNIT, title="accuracy"))
+    )
+    accuracy = [guess, *_line(single, order, "accuracy", "low", "high", style.LINE, "accuracy")]
+    if double:
+        accuracy += _line(double, order, "accuracy", "low", "high", TWO, "accuracy")
+    scores = [
+        *_line(single, order, "positional", "positional_low", "positional_high", style.POSITIONAL, "score"),
+        *_line(single, order, "symbolic", "symbolic_low", "symbolic_high", style.SYMBOLIC, "score"),
+    ]
+    heading = alt.TitleParams(title, anchor="start", fontSize=13)
+    return alt.vconcat(
+        alt.layer(*accuracy).properties(width=WIDTH, height=190, title=heading),
+        alt.layer(*scores).properties(width=WIDTH, height=130),
+        spacing=8,
+    )
+
+
+UNIT = alt.Scale(domain=[0, 1], nice=False)
+
+
+def _line(points: list[dict], order: list[str], mean: str, low: str, high: str, colour: str, title: str) -> list[Any]:
+    base = alt.Chart(style.data(points)).encode(
+        x=alt.X(
+            "theta_name:O",
+            sort=order,
+            title="angle theta, radians per position (slow to fast)",
+            axis=alt.Axis(labelAngle=-60, labelFontSize=9),
+            scale=alt.Scale(type="point"),
+        )
+    )
+    y = alt.Y(f"{mean}:Q", scale=UNIT, title=title)
+    return [
+        base.mark_area(color=colour, opacity=0.2).encode(y=alt.Y(f"{low}:Q", scale=UNIT, title=title), y2=f"{high}:Q"),
+        base.mark_line(color=colour, strokeWidth=2, point=alt.OverlayMarkDef(color=colour, size=24)).encode(
+            y=y,
+            tooltip=["label:N", alt.Tooltip(f"{mean}:Q", format=".4f"), alt.Tooltip(f"{low}:Q", format=".4f"),
+                     alt.Tooltip(f"{high}:Q", format=".4f")],
+        ),
+    ]  # fmt: skip

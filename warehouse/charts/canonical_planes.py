@@ -1,0 +1,74 @@
+"""Queries and keys of trained one-head models in their RoPE planes, beside the construction."""
+
+from typing import Any
+
+import altair as alt
+import duckdb
+
+from warehouse.charts import style
+from warehouse.charts.canonical_angles import TASKS
+
+NAME = "canonical_planes"
+TITLE = "Where does a trained head put its queries and keys, and where would the construction?"
+VIEWS = ("canonical_geometry",)
+PER_STUDY = True
+
+SIZE = 150
+
+
+def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+    """What the figure shows, in plain words."""
+    return (
+        "One RoPE plane a square, before rotation, each role scaled to 1: discs are keys, rings queries, coloured by "
+        "the integer asked for (Index) or the entity (the other tasks); grey keys have none. Construction (arXiv "
+        "2605.31558 Thm 3.1): for Index all keys at one point and the query of j turned by j theta; for Retrieval an "
+        "entity's key and query at the same place on the circle. A trained head may order the entities otherwise, "
+        "since only which query meets which key matters. First seed."
+    )
+
+
+def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+    """Tasks as rows; trained head and construction in turns."""
+    where, parameters = style.study_filter(study)
+    points = style.rows(
+        connection,
+        "SELECT experiment, canonical_task, label, frequency_id, theta, source, role, item_id, token, x, y "
+        f"FROM canonical_geometry WHERE {where} ORDER BY experiment, label, frequency_id, source DESC, role, item_id, "
+        "token",
+        *parameters,
+    )
+    if not points:
+        return style.finish(style.not_run(TITLE), TITLE)
+    rows = []
+    for task, title in TASKS.items():
+        own = [p for p in points if p["canonical_task"] == task]
+        panels = list(dict.fromkeys((p["label"], p["frequency_id"], p["theta"], p["source"]) for p in own))
+        if not panels:
+            continue
+        drawn = [
+            _plane([p for p in own if (p["label"], p["frequency_id"], p["theta"], p["source"]) == panel], *panel)
+            for panel in panels
+        ]
+        rows.append(alt.hconcat(*drawn, spacing=12, title=alt.TitleParams(title, anchor="start", fontSize=13)))
+    key = style.key([("key", style.NEUTRAL, "circle"), ("query", style.NEUTRAL, "ring")])
+    return style.finish(alt.vconcat(key, *rows, spacing=18).resolve_scale(color="independent"), TITLE)
+
+
+def _plane(points: list[dict], label: str, frequency_id: int, theta: float, source: str) -> Any:
+    scale = alt.Scale(domain=[-1.1, 1.1], nice=False)
+    axis = alt.Axis(labels=False, ticks=False, grid=True, values=[0], title=None)
+    base = alt.Chart(style.data(points)).encode(
+        x=alt.X("x:Q", scale=scale, axis=axis),
+        y=alt.Y("y:Q", scale=scale, axis=axis),
+        color=alt.condition(
+            "isValid(datum.item_id)",
+            alt.Color("item_id:Q", scale=alt.Scale(scheme="rainbow"), legend=None),
+            alt.value(style.NEUTRAL),
+        ),
+        tooltip=["token:N", "role:N", alt.Tooltip("x:Q", format=".2f"), alt.Tooltip("y:Q", format=".2f")],
+    )
+    keys = base.transform_filter(alt.datum.role == "key").mark_point(filled=True, size=26, opacity=0.55)
+    queries = base.transform_filter(alt.datum.role == "query").mark_point(size=60, strokeWidth=1.6, opacity=1)
+    where = f"plane {frequency_id} of {label}" if "+" in label else f"plane {frequency_id}"
+    heading = alt.TitleParams([source, f"{where}, theta {theta:.2g}"], fontSize=11, anchor="start")
+    return alt.layer(keys, queries).properties(width=SIZE, height=SIZE, title=heading)

@@ -1,0 +1,27 @@
+-- Accuracy with one of the sliding bands changed, by place and band: mean over seeds, with lowest and highest.
+-- id_from: lowest frequency ID - 0.5, for drawing
+-- id_to: highest frequency ID + 0.5, for drawing
+-- finest: whether the bands of this width are the narrowest that cover all frequency IDs
+-- ci_low: lowest end of the 95 % intervals of the seeds
+-- ci_high: highest end of the 95 % intervals of the seeds
+WITH covered AS (
+    SELECT experiment, mode, width, count(DISTINCT band_low) * any_value(width) >= any_value(n_frequencies) AS covers
+    FROM ablation_accuracy
+    GROUP BY experiment, mode, width
+),
+narrowest AS (
+    SELECT experiment, mode, min(width) AS width FROM covered WHERE covers GROUP BY experiment, mode
+)
+SELECT
+    a.study, a.experiment, any_value(a.task) AS task, a.mode, a.scope, a.place, min(a.layers[1]) AS layer, a.band, a.width,
+    a.band_low, a.band_high, a.band_low - 0.5::DOUBLE AS id_from, a.band_high + 0.5::DOUBLE AS id_to,
+    any_value(a.n_frequencies) AS n_frequencies, a.hop,
+    CASE WHEN a.hop IS NULL THEN 'all' WHEN a.hop = 1 THEN '1 hop' ELSE a.hop || ' hops' END AS hop_class,
+    avg(a.accuracy) AS accuracy, min(a.accuracy) AS low, max(a.accuracy) AS high, min(a.ci_low) AS ci_low, max(a.ci_high) AS ci_high,
+    avg(a.intact) AS intact, any_value(a.n) AS n, count(DISTINCT a.seed) AS n_seeds,
+    any_value(a.width = b.width) AS finest
+FROM ablation_accuracy AS a
+JOIN covered AS c USING (experiment, mode, width)
+JOIN narrowest AS b ON b.experiment = a.experiment AND b.mode = a.mode
+WHERE c.covers
+GROUP BY a.study, a.experiment, a.mode, a.scope, a.place, a.band, a.width, a.band_low, a.band_high, a.hop
