@@ -176,8 +176,8 @@ VIEW_COLUMNS: Mapping[str, str] = MappingProxyType(
         "n_runs": "number of runs (experiment and seed) behind the row",
         "last_step": "last step that was measured",
         # claims
-        "interval_low": "lowest measured value over runs; NULL with one run",
-        "interval_high": "highest measured value over runs; NULL with one run",
+        "interval_low": "lowest value over runs, or lower end of their own intervals; NULL for one run without",
+        "interval_high": "highest value over runs, or upper end of their own intervals; NULL for one run without",
         "verdict": "reproduced, not reproduced or not run",
         "basis": "study whose runs decide the claim: paper, or quick where the claim names no size",
         "holds": "whether the criterion holds on this run",

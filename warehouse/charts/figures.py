@@ -18,10 +18,12 @@ import warehouse.charts.language_layers as language_layers
 import warehouse.charts.language_lengths as language_lengths
 import warehouse.charts.language_plane as language_plane
 import warehouse.charts.learning_dynamics as learning_dynamics
+import warehouse.charts.length as length
 import warehouse.charts.restricted_training as restricted_training
 import warehouse.charts.score_plane as score_plane
 import warehouse.charts.shortcuts as shortcuts
 import warehouse.charts.training_loss as training_loss
+import warehouse.charts.where_it_breaks as where_it_breaks
 from warehouse.charts.style import rows
 
 VEGA_LITE = "6.4"
@@ -58,6 +60,8 @@ FIGURES: tuple[Figure, ...] = (
     frequency_use,
     shortcuts,
     training_loss,
+    length,
+    where_it_breaks,
     ablation,
     ablation_cumulative,
     restricted_training,

@@ -10,3 +10,5 @@ UNION ALL BY NAME
 FROM claims_ablation
 UNION ALL BY NAME
 FROM claims_canonical
+UNION ALL BY NAME
+FROM claims_length

@@ -15,8 +15,8 @@ decided AS (
         m.id, m.basis,
         string_agg(DISTINCT coalesce(r.described, m.experiment), ', ' ORDER BY coalesce(r.described, m.experiment)) AS experiment,
         avg(m.measured) AS measured,
-        CASE WHEN count(*) > 1 THEN min(m.measured) END AS interval_low,
-        CASE WHEN count(*) > 1 THEN max(m.measured) END AS interval_high,
+        CASE WHEN count(*) > 1 OR count(m.ci_low) > 0 THEN min(coalesce(m.ci_low, m.measured)) END AS interval_low,
+        CASE WHEN count(*) > 1 OR count(m.ci_high) > 0 THEN max(coalesce(m.ci_high, m.measured)) END AS interval_high,
         bool_and(m.holds) AS holds, count(*) AS n_runs, count(*) FILTER (m.holds) AS n_holds,
         string_agg(m.experiment || ' seed ' || m.seed || ': ' || m.detail, '; ' ORDER BY m.experiment, m.seed) AS detail
     FROM claim_measurements AS m
