@@ -97,43 +97,76 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             ),
             _table(
                 "information_flow",
-                "One row an example, layer and position: where the position attends most, and where it ideally would "
-                "(arXiv 2605.31558 §3.2).",
-                "example step layer position attends_to weight holds_token ideal_attends_to agrees",
+                "One row a flow, example, layer and position: where the position attends most and what it holds after "
+                "the layer (arXiv 2605.31558 §3.2). Layer -1 is the input.",
+                "step flow example hop layer position link attends_to weight holds_token ideal_attends_to agrees",
+                hop="hop class of the example",
+                layer="layer, from 0; -1 = the input itself",
+                weight="attention that attends_to gets, mean over heads",
+                ideal_attends_to="position that the task's function would look at, given what positions hold so far",
+                agrees="whether positions holding the token that the ideal looks at get over half of the attention",
+            ),
+            _table(
+                "flow_agreement",
+                "One row a checkpoint and layer: how far the information flow is the ideal one (arXiv 2605.31558 §3.2).",
+                "step layer agreement answer_held n",
+            ),
+            _table(
+                "value_patching",
+                "One row a hop class, layer and edge of the hop chain: what the model answers when that reader gets the "
+                "value of an input with another answer.",
+                "step hop layer reader_link read_link follows keeps n",
+                hop="hop class of the inputs",
+                layer="layer that is patched; NULL = all layers at once",
+                n="number of inputs, all answered rightly without the patch",
             ),
             _table(
                 "qk_plane",
-                "One row an example, layer, head, position and role: query or key projected onto one RoPE plane "
-                "(arXiv 2605.31558 Fig. 4B).",
-                "example layer head position role frequency_id x y token",
+                "One row an example, layer, head, position and role: query or key in the RoPE plane that the head uses "
+                "most, before rotation (arXiv 2605.31558 Fig. 4B).",
+                "step example layer head position role frequency_id theta x y token token_kind points_back",
                 position="position of the query or key in the sequence",
                 token="token at the position, as text",
             ),
             _table(
                 "constructions",
-                "One row a construction and length: does one softmax head with one RoPE plane compute the function "
-                "(arXiv 2605.31558 Thm 3.1).",
-                "construction length theta omega beta exact_share positional symbolic n",
+                "One row a construction, length and kind of inputs: does one softmax head with one RoPE plane compute "
+                "the function (arXiv 2605.31558 Thm 3.1).",
+                "construction sample times length theta omega beta smallest_beta exact_share positional symbolic "
+                "n_positions n",
+                length="n: position of the query from 0, so n + 1 tokens",
+                beta="sharpness of the softmax, from the least discrepancy by the argument of Lemma F.1",
+                exact_share="share of defined positions (chained: of inputs, at the last token) that hold the right token",
                 n="number of inputs",
             ),
             _table(
                 "discrepancy",
-                "One row a source and length: largest minus second-largest logit, beside its bound "
-                "(arXiv 2605.31558 Def. 3.1, Thm 3.2).",
-                "source layer head length theta measured bound",
+                "One row a source, angle and length: largest minus second-largest logit over inputs, beside the bounds "
+                "(arXiv 2605.31558 Def. 3.1, Thm 3.2). Constructions have beta 1; trained heads their own scale.",
+                "source layer head length theta measured measured_mean measured_min bound bound_corrected bound_sharp "
+                "in_range n",
                 source="whose logits: index or retrieval (the constructions), or trained",
-                measured="measured discrepancy: the largest over the inputs of this length",
-                layer="layer of a trained head; NULL for a construction",
-                head="trained head; NULL for a construction",
-                theta="angle of the RoPE plane; NULL for a trained head with several",
-                bound="upper bound that the theorem gives",
+                measured="largest discrepancy over the inputs of this length",
+                layer="layer of a trained head (with index or retrieval: the head whose angle it is); else NULL",
+                head="trained head (with index or retrieval: the head whose angle it is); else NULL",
+                length="n: position of the query from 0, so n + 1 tokens",
+                theta="angle of the RoPE plane; NULL for a trained head, which has several",
+                bound="upper bound that the theorem prints",
+                n="number of inputs; NULL where all are covered exactly",
             ),
             _table(
                 "exclusion",
-                "One row a layer and head: variance of the logits beside the bound by the head's positional and "
-                "symbolic deviations (arXiv 2511.11579 Thm 1).",
-                "layer head variance bound n",
+                "One row a layer and head: variance of the last query's logits beside the bound by the head's positional "
+                "and symbolic deviations (arXiv 2511.11579 Thm 1), exact over all permutations.",
+                "step layer head variance bound within_share tightest sampled_bound sampled_error n",
                 bound="upper bound that the theorem gives, averaged over inputs",
+                n="number of inputs",
+            ),
+            _table(
+                "score_variants",
+                "One row a layer, head, tau and variant of the scores of arXiv 2511.11579 §3, on the same inputs, last "
+                "query.",
+                "step layer head variant tau positional symbolic n",
                 n="number of inputs",
             ),
             _table(

@@ -14,9 +14,11 @@ from ops.spec.canonical import CanonicalExperiment
 from ops.spec.evaluation import AccuracySpec, FrequencyUseSpec, ScoringSpec
 from ops.spec.extrapolation import LengthSpec
 from ops.spec.language_models import LanguageModelExperiment, PromptingExperiment
+from ops.spec.mechanism import MechanismSpec
 from ops.spec.model import ModelSpec
 from ops.spec.part import Name, Seeds, SpecPart
 from ops.spec.task import TaskSpec
+from ops.spec.theory import TheoryExperiment
 from ops.spec.training import TrainingSpec
 
 
@@ -38,6 +40,7 @@ class ExperimentSpec(SpecPart):
     frequency_use: FrequencyUseSpec = FrequencyUseSpec()
     ablation: AblationSpec | None = None
     length: LengthSpec | None = None
+    mechanism: MechanismSpec | None = None
 
     @model_validator(mode="after")
     def _samples_fit(self):
@@ -51,6 +54,11 @@ class ExperimentSpec(SpecPart):
             raise ValueError(
                 f"accuracy.n_validation is {self.accuracy.n_validation}, "
                 f"but task.n_validation is {self.task.n_validation}"
+            )
+        if self.mechanism is not None and self.mechanism.most_inputs > self.task.n_test:
+            raise ValueError(
+                f"mechanism asks for {self.mechanism.most_inputs} test sequences, "
+                f"but task.n_test has only {self.task.n_test}; lower its n_ fields"
             )
         if self.ablation is not None:
             self._ablation_fits(self.ablation)
@@ -83,7 +91,7 @@ class ExperimentSpec(SpecPart):
             raise ValueError(f"ablation.layer_sets names layer {deep[0]}; the last one is {self.model.n_layers - 1}")
 
 
-Experiment = ExperimentSpec | CanonicalExperiment | LanguageModelExperiment | PromptingExperiment
+Experiment = ExperimentSpec | CanonicalExperiment | LanguageModelExperiment | PromptingExperiment | TheoryExperiment
 TAGS = {
     "number",
     "letter",
@@ -105,6 +113,7 @@ KINDS: dict[str, type[Experiment]] = {
     "canonical": CanonicalExperiment,
     "language_model": LanguageModelExperiment,
     "prompting": PromptingExperiment,
+    "theory": TheoryExperiment,
 }
 
 

@@ -1,0 +1,1 @@
+"""What trained heads compute: information flow, patched values, query and key planes."""

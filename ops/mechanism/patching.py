@@ -1,0 +1,138 @@
+"""Activation patching on the value path: does the answer travel along this edge of this layer?
+
+In one layer, what reader position r gathers from read position s is w[r, s] · v[s]. Here v[s] is replaced, for that
+reader alone, by the value of a donor run: the same input with another token at the chain's end. If the model then
+answers with the donor's token, that edge carried the answer. Links count along the chain: 0 = the last token,
+h = the target.
+"""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import polars as pl
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from ops.model.gptj import GPTJ, attend, attention_weights
+from ops.model.rope import Rotation
+from ops.spec.task import NumberTaskSpec, TaskSpec
+from ops.tasks.sequences import Sequences
+
+
+class Runs(NamedTuple):
+    """Layer by layer, of one batch: the layer's input in the base run, and the values in the donor run."""
+
+    hidden: list[Tensor]
+    donor_values: list[Tensor]
+
+
+def donors(sequences: Sequences, task: TaskSpec, generator: torch.Generator) -> Int[Tensor, "n position"]:
+    """The same inputs, each with another token at the chain's end, which is the donor's answer.
+
+    Number task: another letter, uniform. Letter tasks: another digit beside the same left letter, so that the path
+    stays; uniform. Raises ValueError if the task has no other token to put there.
+    """
+    n = len(sequences.ids)
+    size = task.n_letters if isinstance(task, NumberTaskSpec) else task.n_digits
+    if size < 2:
+        raise ValueError("the task has a single answer symbol, so there is no other answer to patch in")
+    first = task.sequence_length if isinstance(task, NumberTaskSpec) else 1
+    symbol = (sequences.labels - first) % size
+    other = (symbol + torch.randint(1, size, (n,), generator=generator)) % size
+    target = sequences.chain.gather(1, sequences.hops[:, None])[:, 0]
+    ids = sequences.ids.clone()
+    ids[torch.arange(n), target] += other - symbol
+    return ids
+
+
+def record(model: GPTJ, ids: Int[Tensor, "n position"], donor_ids: Int[Tensor, "n position"]) -> Runs:
+    """Both runs, once for all patches."""
+    hidden = [state.hidden for state in model.layers(ids)]
+    return Runs(hidden, [state.value for state in model.layers(donor_ids)])
+
+
+def patched_answers(
+    model: GPTJ, runs: Runs, layers: range, reader: Int[Tensor, "n"], read: Int[Tensor, "n"]
+) -> Int[Tensor, "n"]:
+    """The model's answers with the edge reader ← read patched in each of `layers`, the model's own everywhere else.
+
+    `layers` are consecutive; computation starts from the base run's input of the first of them.
+    """
+    hidden = runs.hidden[layers.start]
+    rotations = model.rotations(0, hidden.shape[1])
+    for index in range(layers.start, model.spec.n_layers):
+        layer, rotation = model.blocks[index], rotations[index]
+        normed, query, key, value = layer.project(hidden)
+        attended = attend(rotation.apply_query(query), rotation.apply_key(key), value)
+        if index in layers:
+            difference = runs.donor_values[index] - value
+            attended = attended + _edge(query, key, difference, rotation, reader, read)
+        hidden = layer.finish(hidden, normed, attended)
+    return model.read_out(hidden[:, -1:])[:, 0].argmax(-1)
+
+
+def _edge(query: Tensor, key: Tensor, difference: Tensor, rotation: Rotation, reader: Tensor, read: Tensor) -> Tensor:
+    """w[reader, read] · difference[read] at the reader, 0 at the other positions: batch × head × position × dim."""
+    row = torch.arange(len(query), device=query.device)
+    weights = attention_weights(rotation.apply_query(query), rotation.apply_key(key))
+    change = torch.zeros_like(difference)
+    change[row, :, reader] = weights[row, :, reader, read][..., None] * difference[row, :, read]
+    return change
+
+
+def value_patching_frame(
+    model: GPTJ, sequences: Sequences, task: TaskSpec, step: int, generator: torch.Generator
+) -> pl.DataFrame:
+    """Rows of `value_patching`: a row a hop class, layer and edge of the chain; layer NULL patches all layers at once.
+
+    `follows`: share of inputs that then answer with the donor's token, `keeps`: with their own. `read_link` NULL is
+    the control: the last token reads a random position off the chain. Only inputs that the model answers rightly, as
+    they are and as donors, count (`n`); a hop class without any has no rows.
+    """
+    device = model.lm_head.weight.device
+    found: list[dict] = []
+    with torch.inference_mode():
+        donor_ids = donors(sequences, task, generator)
+        target = sequences.chain.gather(1, sequences.hops[:, None])
+        donor_labels = donor_ids.gather(1, target)[:, 0]
+        right = _answers(model, sequences.ids) == sequences.labels
+        right &= _answers(model, donor_ids) == donor_labels
+        for hops in sequences.hops.unique().tolist():
+            rows = right & (sequences.hops == hops)
+            n = int(rows.sum())
+            if n == 0:
+                continue
+            chain = sequences.chain[rows, : hops + 1]
+            runs = record(model, sequences.ids[rows].to(device), donor_ids[rows].to(device))
+            edges: list[tuple[int, int | None, Tensor]] = [(a, b, chain[:, b]) for a, b in combinations(range(hops + 1), 2)]
+            if hops + 1 < sequences.ids.shape[1]:
+                edges.append((0, None, _off_chain(chain, sequences.ids.shape[1], generator)))
+            for a, b, read in edges:
+                for layer in (*range(model.spec.n_layers), None):
+                    where = range(model.spec.n_layers) if layer is None else range(layer, layer + 1)
+                    answers = patched_answers(model, runs, where, chain[:, a].to(device), read.to(device)).cpu()
+                    found.append(
+                        {
+                            "step": step,
+                            "hop": hops,
+                            "layer": layer,
+                            "reader_link": a,
+                            "read_link": b,
+                            "follows": float((answers == donor_labels[rows]).double().mean()),
+                            "keeps": float((answers == sequences.labels[rows]).double().mean()),
+                            "n": n,
+                        }
+                    )
+    integers = dict.fromkeys(("step", "hop", "layer", "reader_link", "read_link", "n"), pl.Int64)
+    return pl.DataFrame(found, schema=integers | {"follows": pl.Float64, "keeps": pl.Float64})
+
+
+def _answers(model: GPTJ, ids: Tensor) -> Tensor:
+    return model.last_logits(ids.to(model.lm_head.weight.device)).argmax(-1).cpu()
+
+
+def _off_chain(chain: Int[Tensor, "n link"], length: int, generator: torch.Generator) -> Int[Tensor, "n"]:
+    """A uniformly random position off each chain."""
+    free: Bool[Tensor, "n position"] = torch.ones(len(chain), length, dtype=torch.bool).scatter(1, chain, False)
+    return torch.where(free, torch.rand(len(chain), length, generator=generator), -1.0).argmax(1)

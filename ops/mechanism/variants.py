@@ -1,0 +1,125 @@
+"""How much the scores depend on how they are defined: the exclusion bound and the scores' variants on trained heads.
+
+Variants of arXiv 2511.11579 §3: compare softmax weights (the definition) or logits, over swaps of two keys (the
+definition) or over random permutations of all keys. A swap's weight is softmax(|D_i − D_j| / τ); a permutation's is
+softmax(‖D − D∘π‖ / (√2 τ)), which is the same for a swap. Logits are compared after subtracting the row's mean, since
+attention ignores a shift and a cosine does not.
+"""
+
+from collections.abc import Sequence
+
+import polars as pl
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ops.mechanism.placed import placed_logits
+from ops.model.gptj import GPTJ
+from ops.scores.closed_form import pair_indices, swap_scores
+from ops.tasks.sequences import Sequences
+from ops.theory.exclusion import exclusion, random_orders, sampled_bound
+
+VARIANTS = ("weights, swaps", "logits, swaps", "weights, permutations", "logits, permutations")
+
+Logits = Float[Tensor, "*batch place content"]
+Scores = Float[Tensor, "*batch tau 2"]
+
+
+def variant_scores(
+    logits: Logits,
+    own_logit: Float[Tensor, "*batch"],
+    taus: Sequence[float],
+    orders: Int[Tensor, "permutation place"],
+) -> dict[str, Scores]:
+    """Positional and symbolic score of a query by each of `VARIANTS`; arguments as `closed_form.swap_scores`.
+
+    `orders` are the permutations (`exclusion.random_orders`). Where a compared vector is 0, the two are equal: 1.
+    """
+    m = logits.shape[-1]
+    first, second, _, _ = pair_indices(m, logits.device)
+    own = logits.diagonal(dim1=-2, dim2=-1)
+    attention = torch.cat((own, own_logit[..., None]), -1).softmax(-1)[..., :m]
+
+    after = logits.clone()
+    i_after, j_after = after[..., first, second], after[..., second, first]
+    shift = own.mean(-1, keepdim=True)
+    moved_shift = shift + (i_after + j_after - own[..., first] - own[..., second]) / m
+    before = torch.stack((own[..., first], own[..., second]), -1) - shift[..., None]
+    swapped = torch.stack((i_after, j_after), -1) - moved_shift[..., None]
+    gap = (attention[..., first] - attention[..., second]).abs()
+
+    permuted = logits[..., torch.arange(m, device=logits.device), orders]  # (…, permutation, place)
+    distance = (attention[..., None, :] - attention[..., orders]).norm(dim=-1) / 2**0.5
+
+    def over_permutations(row: Tensor, moved: Tensor) -> Scores:
+        return _scores(distance, _cosine(moved, row[..., None, :]), _cosine(moved, row[..., orders]), taus)
+
+    return {
+        VARIANTS[0]: swap_scores(logits, own_logit, taus).scores,
+        VARIANTS[1]: _scores(gap, _cosine(swapped, before), _cosine(swapped, before.flip(-1)), taus),
+        VARIANTS[2]: over_permutations(
+            (own - own.amax(-1, keepdim=True)).exp(), (permuted - permuted.amax(-1, keepdim=True)).exp()
+        ),
+        VARIANTS[3]: over_permutations(
+            own - own.mean(-1, keepdim=True), permuted - permuted.mean(-1, keepdim=True)
+        ),
+    }
+
+
+def _cosine(a: Tensor, b: Tensor) -> Tensor:
+    norm = a.norm(dim=-1) * b.norm(dim=-1)
+    return torch.where(norm > 0, (a * b).sum(-1) / norm.clamp_min(1e-300), 1.0)
+
+
+def _scores(gap: Tensor, positional: Tensor, symbolic: Tensor, taus: Sequence[float]) -> Scores:
+    rows = []
+    for tau in taus:
+        weight = (gap / tau).softmax(-1)
+        rows.append(torch.stack(((weight * positional).sum(-1), (weight * symbolic).sum(-1)), -1))
+    return torch.stack(rows, -2)
+
+
+def variants_frames(
+    model: GPTJ, sequences: Sequences, taus: Sequence[float], n_permutations: int, step: int, seed: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows of `exclusion` and of `score_variants` for one checkpoint, of the last query, on all of `sequences`.
+
+    `n_permutations` random permutations serve the variants and, as a check, a sampled estimate of the bound.
+    Raises ValueError without sequences.
+    """
+    if len(sequences.ids) == 0:
+        raise ValueError("the exclusion bound needs at least one sequence")
+    last = sequences.ids.shape[1] - 1
+    orders = random_orders(last, n_permutations, torch.Generator().manual_seed(seed))
+    bounds, variants = [], []
+    n = len(sequences.ids)
+    with torch.inference_mode():
+        for state in model.layers(sequences.ids.to(model.lm_head.weight.device)):
+            logits, own = (part.cpu() for part in placed_logits(state, model.rotary, last))
+            exact, sampled = exclusion(logits), sampled_bound(logits, orders)
+            slack = 1e-12 * exact.bound.clamp_min(1)
+            within = (exact.variance <= exact.bound + slack).double().mean(0)
+            scores = variant_scores(logits, own, taus, orders)
+            for head in range(logits.shape[1]):
+                place = {"step": step, "layer": state.layer, "head": head}
+                bounds.append(
+                    place
+                    | {
+                        "variance": float(exact.variance[:, head].mean()),
+                        "bound": float(exact.bound[:, head].mean()),
+                        "within_share": float(within[head]),
+                        "tightest": float((exact.variance / exact.bound.clamp_min(1e-300))[:, head].max()),
+                        "sampled_bound": float(sampled.bound[:, head].mean()),
+                        "sampled_error": float(sampled.error[:, head].square().sum().sqrt() / n),
+                        "n": n,
+                    }
+                )
+                for variant, values in scores.items():
+                    mean = values[:, head].mean(0)
+                    for k, tau in enumerate(taus):
+                        variants.append(
+                            place
+                            | {"variant": variant, "tau": tau, "positional": float(mean[k, 0])}
+                            | {"symbolic": float(mean[k, 1]), "n": n}
+                        )
+    return pl.DataFrame(bounds), pl.DataFrame(variants)
