@@ -75,14 +75,14 @@ def compute(work: Work) -> Computed:
 
 def make_prompts(tokenizer: Any, spec: PromptSetSpec, seed: int) -> "list[Prompt]":
     """The prompts of a declared set, by the model's own tokenizer."""
-    from ops.language_models import prompts
+    from ops.language_models.prompts import binding_prompts, induction_prompts, repeated_prompts, text_prompts
 
     if isinstance(spec, BindingPromptsSpec):
-        return prompts.binding_prompts(tokenizer, spec.n_prompts, spec.n_pairs, spec.lists, seed)
+        return binding_prompts(tokenizer, spec.n_prompts, spec.n_pairs, spec.lists, seed)
     if isinstance(spec, TextPromptsSpec):
         text = {} if spec.text is None else {"text": spec.text}
-        return prompts.text_prompts(tokenizer, spec.n_prompts, spec.n_blocks, spec.block_tokens, seed=seed, **text)
-    make = prompts.induction_prompts if spec.kind == "induction" else prompts.repeated_prompts
+        return text_prompts(tokenizer, spec.n_prompts, spec.n_blocks, spec.block_tokens, seed=seed, **text)
+    make = induction_prompts if spec.kind == "induction" else repeated_prompts
     return make(tokenizer, spec.n_prompts, spec.n_words, seed)
 
 
@@ -151,7 +151,9 @@ LANGUAGE_MODELS = Stage(
         "each RoPE frequency's, and both for random logits and an untrained twin."
     ),
     code=(
+        "ops.spec.language_models",
         "ops.language_models.heads",
+        "ops.language_models.identity",
         "ops.language_models.load",
         "ops.language_models.prompts",
         "ops.language_models.verify",

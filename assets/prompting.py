@@ -126,7 +126,13 @@ PROMPTING = Stage(
         "Accuracy of a prompted language model on the 1-hop number and letter tasks by length of the target window "
         "(arXiv 2605.31558 §3.7), with every reply."
     ),
-    code=("ops.language_models.lengths", "ops.language_models.endpoint", "ops.language_models.local"),
+    code=(
+        "ops.spec.language_models",
+        "ops.language_models.lengths",
+        "ops.language_models.endpoint",
+        "ops.language_models.local",
+        "ops.language_models.load",
+    ),
     reads=reads,
     compute=compute,
     tables=("lm_length_accuracy", "lm_answers"),

@@ -66,7 +66,7 @@ def test_the_asset_graph(tiny):
 
 def test_every_table_of_an_asset_has_its_columns_described(tiny):
     graph = repository(tiny).asset_graph
-    for stage in STAGES:
+    for stage in (stage for stage in STAGES if stage.applies(tiny.experiments[0])):
         metadata = graph.get(dg.AssetKey(["tiny_number", f"{stage.name}_s0"])).metadata
         for table in stage.tables:
             schema = metadata[f"schema/{table}"].value
