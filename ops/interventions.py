@@ -87,6 +87,10 @@ def ablated_logits(
     for index, ablation in enumerate(ablations):
         if not ablation.layers:
             raise ValueError(f"ablation {index} names no layer; give at least one")
+        if max(ablation.layers) >= model.spec.n_layers:
+            raise ValueError(
+                f"unknown layer {max(ablation.layers)}; this model has layers 0 to {model.spec.n_layers - 1}"
+            )
         by_layer.setdefault(min(ablation.layers), []).append(index)
     chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
     training = model.training

@@ -62,13 +62,15 @@ def _plane(points: list[dict], label: str, frequency_id: int, theta: float, sour
         y=alt.Y("y:Q", scale=scale, axis=axis),
         color=alt.condition(
             "isValid(datum.item_id)",
-            alt.Color("item_id:Q", scale=alt.Scale(scheme="rainbow"), legend=None),
+            alt.Color("item_id:Q", scale=alt.Scale(scheme="viridis"), legend=None),
             alt.value(style.NEUTRAL),
         ),
         tooltip=["token:N", "role:N", alt.Tooltip("x:Q", format=".2f"), alt.Tooltip("y:Q", format=".2f")],
     )
-    keys = base.transform_filter(alt.datum.role == "key").mark_point(filled=True, size=26, opacity=0.55)
-    queries = base.transform_filter(alt.datum.role == "query").mark_point(size=60, strokeWidth=1.6, opacity=1)
+    keys = base.transform_filter(alt.datum.role == "key").mark_point(filled=True, size=26, opacity=0.55, invalid=None)
+    queries = base.transform_filter(alt.datum.role == "query").mark_point(
+        size=60, strokeWidth=1.6, opacity=1, invalid=None
+    )
     where = f"plane {frequency_id} of {label}" if "+" in label else f"plane {frequency_id}"
     heading = alt.TitleParams([source, f"{where}, theta {theta:.2g}"], fontSize=11, anchor="start")
     return alt.layer(keys, queries).properties(width=SIZE, height=SIZE, title=heading)
