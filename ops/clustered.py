@@ -15,7 +15,8 @@ def clustered_interval(
 
     A Wilson interval for as many independent answers as would give the variance seen between clusters (at most the
     number that there is), with Student's t for the clusters in place of the normal quantile: wide where clusters
-    differ, never of width 0 at a share of 0 or 1. Covers at least about 1 - alpha (tests simulate it).
+    differ, never of width 0 at a share of 0 or 1. Covers about 1 - alpha; with 16 clusters and a share within 0.03 of
+    0 or 1 that differs strongly between them (intraclass correlation 0.2) only about 0.82 of 0.95 (tests simulate it).
     Source: N. Dean and M. Pagano, J. Surv. Stat. Methodol. 3 (2015) 484, Wilson with Korn and Graubard's effective n.
     Raises ValueError with fewer than two clusters, an empty one, or counts that do not fit.
     """

@@ -1,4 +1,5 @@
 -- How far each experiment gets, over all hop classes: accuracy at the trained length and at 2, 10 and 50 times it, and reach.
+-- trained_length: tokens of the sequences it was trained on
 -- at_trained: accuracy at the trained length, mean over seeds
 -- at_2: accuracy at the measured length nearest to 2 trained lengths (within a fifth), mean over seeds
 -- at_10: the same at 10 trained lengths
