@@ -30,8 +30,8 @@ def compute(work: Work) -> Computed:
 
 EXCLUSION = Stage(
     name="exclusion",
-    description="Variance of every head's logits beside the exclusion bound (arXiv 2511.11579 Thm 1), and the scores by "
-    "other definitions.",
+    description="Variance of every head's logits beside the exclusion bound (arXiv 2511.11579 Thm 1), and the scores "
+    "by other definitions.",
     code=("ops.mechanism.variants", "ops.tasks.dataset", "ops.model.checkpoint"),
     reads=lambda experiment: {
         "taus": list(experiment.scoring.taus),

@@ -23,7 +23,7 @@ def compute(work: Work) -> Computed:
     )
     examples = stratified_sample(test, experiment.mechanism.n_flow_examples)
     last = checkpoints.load(work.inputs["checkpoints"], steps[-1])
-    held = agreement.filter(pl.col("step") == steps[-1])["answer_held"].max()
+    held = max(agreement.filter(pl.col("step") == steps[-1])["answer_held"].to_list())
     return Computed(
         tables={
             "flow_agreement": agreement,

@@ -22,12 +22,12 @@ def compute(work: Work) -> Computed:
         step,
         torch.Generator().manual_seed(work.replicate.seed),
     )
-    control = frame.filter(pl.col("read_link").is_null() & pl.col("layer").is_null())["follows"].max()
+    controls = frame.filter(pl.col("read_link").is_null() & pl.col("layer").is_null())["follows"].to_list()
     return Computed(
         tables={"value_patching": frame},
         verdicts={
             "control_keeps_answers": Verdict(
-                control is None or control <= 0.1, {"largest_share_that_follows_off_the_chain": control or 0.0}
+                max(controls, default=0) <= 0.1, {"largest_share_that_follows": max(controls, default=0.0)}
             )
         },
     )

@@ -60,9 +60,7 @@ def trained_discrepancy_frame(
     trained = task.sequence_length - 1
     wanted = sorted({trained, *(n for n in lengths if n > trained)})
     n_prefixes = min(_PREFIXES, n_inputs)
-    inputs = lengthen(
-        task, wanted[-1] + 1, n_prefixes=n_prefixes, n_sequences=-(-n_inputs // n_prefixes), seed=seed
-    )
+    inputs = lengthen(task, wanted[-1] + 1, n_prefixes=n_prefixes, n_sequences=-(-n_inputs // n_prefixes), seed=seed)
     heads = [(layer, head) for layer in range(model.spec.n_layers) for head in range(model.spec.n_heads)]
     rows: list[dict] = []
     for n in wanted:
@@ -79,8 +77,7 @@ def trained_discrepancy_frame(
         printed = index_printed_bound(wanted, theta), retrieval_printed_bound(wanted, theta, n_letters)
         rows += _rows("index", layer, head, wanted, theta, index, printed[0], None)
         rows += _rows("retrieval", layer, head, wanted, theta, retrieval, printed[1], None)
-    schema = dict.fromkeys(("layer", "head", "length", "n"), pl.Int64)
-    return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=schema)
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _rows(source, layer, head, lengths, theta, found: Discrepancy, bounds, n: int | None) -> list[dict]:

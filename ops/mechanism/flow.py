@@ -129,9 +129,7 @@ def information_flow_frame(model: GPTJ, sequences: Sequences, task: TaskSpec, st
     with torch.inference_mode():
         for layer in flow(model, sequences.ids, task):
             weight, attends = layer.attention.max(-1)
-            found.append(
-                rows("model", layer.layer, attends, weight, layer.holds, layer.ideal_attends_to, layer.agrees)
-            )
+            found.append(rows("model", layer.layer, attends, weight, layer.holds, layer.ideal_attends_to, layer.agrees))
     held = sequences.ids
     for layer in range(model.spec.n_layers):
         hopping, resting = apply_hop(held, task), reflexive(held)

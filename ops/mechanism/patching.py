@@ -105,7 +105,9 @@ def value_patching_frame(
                 continue
             chain = sequences.chain[rows, : hops + 1]
             runs = record(model, sequences.ids[rows].to(device), donor_ids[rows].to(device))
-            edges: list[tuple[int, int | None, Tensor]] = [(a, b, chain[:, b]) for a, b in combinations(range(hops + 1), 2)]
+            edges: list[tuple[int, int | None, Tensor]] = [
+                (a, b, chain[:, b]) for a, b in combinations(range(hops + 1), 2)
+            ]
             if hops + 1 < sequences.ids.shape[1]:
                 edges.append((0, None, _off_chain(chain, sequences.ids.shape[1], generator)))
             for a, b, read in edges:

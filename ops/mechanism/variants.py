@@ -60,9 +60,7 @@ def variant_scores(
         VARIANTS[2]: over_permutations(
             (own - own.amax(-1, keepdim=True)).exp(), (permuted - permuted.amax(-1, keepdim=True)).exp()
         ),
-        VARIANTS[3]: over_permutations(
-            own - own.mean(-1, keepdim=True), permuted - permuted.mean(-1, keepdim=True)
-        ),
+        VARIANTS[3]: over_permutations(own - own.mean(-1, keepdim=True), permuted - permuted.mean(-1, keepdim=True)),
     }
 
 

@@ -211,5 +211,3 @@ def _without_target(gaps: Tensor, target: Tensor) -> Tensor:
     others = torch.ones_like(gaps, dtype=torch.bool)
     others[torch.arange(len(gaps)), target] = False
     return gaps[others].reshape(len(gaps), -1)
-
-

@@ -12,3 +12,7 @@ UNION ALL BY NAME
 FROM claims_canonical
 UNION ALL BY NAME
 FROM claims_length
+UNION ALL BY NAME
+FROM claims_theory
+UNION ALL BY NAME
+FROM claims_mechanism
