@@ -104,7 +104,7 @@ def _x(points: list[dict]) -> alt.X:
 
 
 Y = alt.Y("accuracy:Q", scale=alt.Scale(domain=[0, 1.02], nice=False), title="accuracy",
-          axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 0.9, 1]))  # fmt: skip
+          axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 0.9, 1], format=".2~f"))  # fmt: skip
 
 
 def _curves(points: list[dict], field: str, domain: list[str], colours: list[str], title: str, size: tuple) -> Any:
@@ -113,7 +113,7 @@ def _curves(points: list[dict], field: str, domain: list[str], colours: list[str
     base = alt.Chart(style.data(points)).encode(x=_x(points))
     colour = alt.Color(f"{field}:N", scale=scale, legend=legend)
     band = base.mark_area(opacity=0.2, clip=True).encode(
-        y="low:Q", y2="high:Q", color=alt.Color(f"{field}:N", scale=scale, legend=None)
+        y="low:Q", y2="high:Q", color=colour
     )
     line = base.mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=18)).encode(
         y=Y,

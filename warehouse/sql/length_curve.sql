@@ -1,4 +1,5 @@
 -- Accuracy by length at the last checkpoint, mean over seeds; the band holds every seed's 95 % interval over prefixes.
+-- times: length in trained lengths
 -- trained_length: tokens of the sequences it was trained on
 -- low: lowest lower end over seeds of the 95 % interval over prefixes
 -- high: highest upper end over seeds of the 95 % interval over prefixes
