@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ops.language_models.attention import LayerAttention, observe_with_reruns
+from ops.language_models.attention import LayerAttention, observe_layers, observe_with_reruns
 from ops.language_models.profile import profile_layer, visible_blocks
 from ops.language_models.prompt import Prompt, check_prompt
 
@@ -45,6 +45,22 @@ def brute_force_scores(
     return torch.stack(scores, 1)
 
 
+def brute_force_layers(
+    model: nn.Module, prompt: Prompt, taus: Sequence[float], layers: Collection[int]
+) -> dict[int, Float[Tensor, "head tau 2"]]:
+    """Scores of some layers by brute force alone; a layer that sees fewer than two blocks is left out."""
+    check_prompt(prompt)
+    found: dict[int, Tensor] = {}
+
+    def visit(layer: LayerAttention, rerun) -> None:
+        blocks = visible_blocks(layer, prompt.blocks)
+        if layer.layer in layers and len(blocks) >= 2:
+            found[layer.layer] = brute_force_scores(rerun, len(prompt.ids), blocks, taus)
+
+    observe_with_reruns(model, prompt.ids, prompt.query, visit)
+    return found
+
+
 def verify_heads(
     model: nn.Module, prompt: Prompt, taus: Sequence[float] = (1e-2,), layers: Collection[int] | None = None
 ) -> pl.DataFrame:
@@ -58,20 +74,20 @@ def verify_heads(
     check_prompt(prompt)
     if layers is None:
         seen: list[int] = []
-        observe_with_reruns(model, prompt.ids, prompt.query, lambda layer, _: seen.append(layer.layer))
+        observe_layers(model, prompt.ids, prompt.query, lambda layer: seen.append(layer.layer))
         layers = {seen[0], seen[len(seen) // 2], seen[-1]}
     rows: list[dict] = []
 
-    def visit(layer: LayerAttention, rerun) -> None:
-        blocks = visible_blocks(layer, prompt.blocks)
-        if layer.layer not in layers or len(blocks) < 2:
+    brute_force = brute_force_layers(model, prompt, taus, layers)
+
+    def visit(layer: LayerAttention) -> None:
+        if layer.layer not in brute_force:
             return
         generator = torch.Generator().manual_seed(0)
-        closed = profile_layer(layer, blocks, taus, False, generator).scores
-        brute = brute_force_scores(rerun, len(prompt.ids), blocks, taus)
+        closed = profile_layer(layer, prompt.blocks, taus, False, generator).scores
         for head in range(layer.n_heads):
             for k, tau in enumerate(taus):
-                pair, reference = closed[head, k].tolist(), brute[head, k].tolist()
+                pair, reference = closed[head, k].tolist(), brute_force[layer.layer][head, k].tolist()
                 rows.append(
                     {
                         "layer": layer.layer,
@@ -85,7 +101,7 @@ def verify_heads(
                     }
                 )
 
-    observe_with_reruns(model, prompt.ids, prompt.query, visit)
+    observe_layers(model, prompt.ids, prompt.query, visit)
     if not rows:
         raise ValueError(f"no layer of {sorted(layers)} attends to two blocks or more; choose other layers")
     return pl.DataFrame(rows).fill_nan(None)
