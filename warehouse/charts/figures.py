@@ -19,6 +19,7 @@ import warehouse.charts.language_lengths as language_lengths
 import warehouse.charts.language_plane as language_plane
 import warehouse.charts.learning_dynamics as learning_dynamics
 import warehouse.charts.length as length
+import warehouse.charts.matched_pair as matched_pair
 import warehouse.charts.restricted_training as restricted_training
 import warehouse.charts.score_plane as score_plane
 import warehouse.charts.shortcuts as shortcuts
@@ -62,6 +63,7 @@ FIGURES: tuple[Figure, ...] = (
     training_loss,
     length,
     where_it_breaks,
+    matched_pair,
     ablation,
     ablation_cumulative,
     restricted_training,

@@ -112,9 +112,7 @@ def _curves(points: list[dict], field: str, domain: list[str], colours: list[str
     legend = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=260, symbolStrokeWidth=3)
     base = alt.Chart(style.data(points)).encode(x=_x(points))
     colour = alt.Color(f"{field}:N", scale=scale, legend=legend)
-    band = base.mark_area(opacity=0.2, clip=True).encode(
-        y="low:Q", y2="high:Q", color=colour
-    )
+    band = base.mark_area(opacity=0.2, clip=True).encode(y="low:Q", y2="high:Q", color=colour)
     line = base.mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=18)).encode(
         y=Y,
         color=colour,
