@@ -1,7 +1,9 @@
 """Stage `extrapolation`: accuracy and attention at lengths far beyond the trained one."""
 
+import time
+
 from assets import checkpoints
-from assets.stage import Check, Computed, Stage, Verdict, Work, paced
+from assets.stage import Check, Computed, Stage, Verdict, Work, clock, paced
 from ops.spec.study import ExperimentSpec
 
 TOLERANCE = 1e-3
@@ -32,10 +34,15 @@ def compute(work: Work) -> Computed:
     model = checkpoints.load(work.inputs["checkpoints"], steps[-1])
 
     frames = []
-    for change in paced((None, *spec.inference), work, "changes at inference"):
+    for change in (None, *spec.inference):
+        began = time.monotonic()
         tried = inputs.first(spec.n_inference_sequences) if change else inputs
         right = right_behind(model, tried, lengths, change)
         name = change.name if change else "none"
+        work.log(
+            f"lengths of {work.replicate}, change at inference {name}: {len(lengths)} lengths x {tried.hops.numel()} "
+            f"sequences in {clock(time.monotonic() - began)}"
+        )
         frames.append(accuracy_rows(right, tried.hops, lengths, step=steps[-1], lengthening="inert", inference=name))
     if spec.active is not None:
         right, hops = right_when_moved(model, task, spec.active, seed)

@@ -51,7 +51,7 @@ def test_a_figure_has_its_marks_and_only_finite_numbers(drawn, figure, study):
     spec = json.loads(drawing.spec, parse_constant=lambda name: pytest.fail(f"{name} in {drawing.stem}"))
     assert spec["title"]["text"] == figure.TITLE
     assert spec["title"]["text"].endswith("?")
-    assert MARKS[figure.NAME] <= marks(spec)
+    assert MARKS.get(figure.NAME, {"text"}) <= marks(spec)  # others have no made-up rows here, and tests of their own
     assert drawing.stem == f"{figure.NAME}_{study}"
     assert 100 < len(drawing.caption) < 1_500
     assert vl_convert.vegalite_to_vega(spec, vl_version=VEGA_LITE)["marks"]
