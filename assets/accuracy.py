@@ -9,8 +9,8 @@ REACHED = 0.99
 def compute(work: Work) -> Computed:
     """Evaluate each checkpoint on stratified parts of validation and test, the last on the whole test split."""
     import polars as pl
-    from ops.scores.accuracy import accuracy_frame
 
+    from ops.scores.accuracy import accuracy_frame
     from ops.tasks.dataset import stratified_sample
 
     spec = work.replicate.experiment.accuracy

@@ -7,8 +7,8 @@ from assets.stage import Check, Computed, Stage, Verdict, Work, paced
 def compute(work: Work) -> Computed:
     """Measure the largest contribution of every RoPE plane, checkpoint by checkpoint."""
     import polars as pl
-    from ops.scores.frequency import frequency_use_frame
 
+    from ops.scores.frequency import frequency_use_frame
     from ops.tasks.dataset import stratified_sample
 
     n_inputs = work.replicate.experiment.frequency_use.n_inputs

@@ -9,8 +9,8 @@ TOLERANCE = 1e-9
 def compute(work: Work) -> Computed:
     """Score the heads of each checkpoint on a stratified sample of the test split."""
     import polars as pl
-    from ops.scores.table import head_scores_frame
 
+    from ops.scores.table import head_scores_frame
     from ops.tasks.dataset import stratified_sample
 
     spec = work.replicate.experiment.scoring
