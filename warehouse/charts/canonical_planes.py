@@ -60,37 +60,16 @@ def _plane(points: list[dict], label: str, frequency_id: int, theta: float, sour
     at = {"x": alt.X("x:Q", scale=scale, axis=axis), "y": alt.Y("y:Q", scale=scale, axis=axis)}
     tooltip = ["token:N", "role:N", alt.Tooltip("x:Q", format=".2f"), alt.Tooltip("y:Q", format=".2f")]
     colour = alt.Color("item_id:Q", scale=alt.Scale(scheme="viridis"), legend=None)
-    layers: list[alt.Chart] = []
     looks: dict[str, dict[str, Any]] = {
         "key": {"filled": True, "size": 26, "opacity": 0.55},
         "query": {"size": 60, "opacity": 1},
     }
+    layers: list[alt.Chart] = []
     for role, look in looks.items():
-        own = [p for p in points if p["canonical_task"] == task]
-        panels = list(dict.fromkeys((p["label"], p["frequency_id"], p["theta"], p["source"]) for p in own))
-        if not panels:
-            continue
-        drawn = [
-            _plane([p for p in own if (p["label"], p["frequency_id"], p["theta"], p["source"]) == panel], *panel)
-            for panel in panels
-        ]
-        rows.append(alt.hconcat(*drawn, spacing=12, title=alt.TitleParams(title, anchor="start", fontSize=13)))
-    key = style.key([("key", style.NEUTRAL, "circle"), ("query", style.NEUTRAL, "ring")])
-    return style.finish(alt.vconcat(key, *rows, spacing=18).resolve_scale(color="independent"), TITLE)
-
-
-def _plane(points: list[dict], label: str, frequency_id: int, theta: float, source: str) -> Any:
-    scale = alt.Scale(domain=[-1.1, 1.1], nice=False)
-    axis = alt.Axis(labels=False, ticks=False, grid=True, values=[0], title=None)
-    at = {"x": alt.X("x:Q", scale=scale, axis=axis), "y": alt.Y("y:Q", scale=scale, axis=axis)}
-    tooltip = ["token:N", "role:N", alt.Tooltip("x:Q", format=".2f"), alt.Tooltip("y:Q", format=".2f")]
-    colour = alt.Color("item_id:Q", scale=alt.Scale(scheme="viridis"), legend=None)
-    layers = []
-    for role, look in (("key", {"filled": True, "size": 26, "opacity": 0.55}), ("query", {"size": 60, "opacity": 1})):
-        own = [p for p in points if p["role"] == role and p["item_id"] is not None]
+        items = [p for p in points if p["role"] == role and p["item_id"] is not None]
         bare = [p for p in points if p["role"] == role and p["item_id"] is None]
-        if own:
-            layers.append(alt.Chart(style.data(own)).mark_point(**look).encode(**at, color=colour, tooltip=tooltip))
+        if items:
+            layers.append(alt.Chart(style.data(items)).mark_point(**look).encode(**at, color=colour, tooltip=tooltip))
         if bare:
             plain = {**look, "color": style.NEUTRAL}
             layers.append(alt.Chart(style.data(bare)).mark_point(**plain).encode(**at, tooltip=tooltip))
