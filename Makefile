@@ -22,10 +22,10 @@ ui: .venv/installed $(DAGSTER_HOME)/dagster.yaml
 	@.venv/bin/dagster dev -h 127.0.0.1
 
 test: .venv/installed .venv/smollm2
-	@.venv/bin/python -m pytest -m "not slow"
+	@.venv/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-all: .venv/installed .venv/smollm2
-	@.venv/bin/python -m pytest
+	@.venv/bin/python -m pytest -n 2 --dist loadfile --timeout 1800
 
 bench: .venv/installed
 	@.venv/bin/python -m bench

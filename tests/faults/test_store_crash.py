@@ -58,7 +58,7 @@ def drive(mode: str, store: Path, source: Path, number: int = 0) -> dict:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", ["warehouse", *(pytest.param(kind, marks=pytest.mark.slow) for kind in FORMATS[:2])])
 def test_kill_at_every_call(tmp_path, sources, kind):
     result = drive("kill", tmp_path / "store", sources[kind])
     assert result["ends"]["before"] >= 15
@@ -71,7 +71,7 @@ DISK = [
     for mode in ("once", "from")
     for number in (errno.ENOSPC, errno.EIO, errno.EACCES)
 ]
-FAST = {("once", "parquet", errno.EIO), ("from", "warehouse", errno.ENOSPC), ("from", "safetensors", errno.EACCES)}
+FAST = {("once", "parquet", errno.EIO), ("from", "safetensors", errno.EACCES)}
 
 
 @pytest.mark.parametrize(

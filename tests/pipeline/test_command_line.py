@@ -35,6 +35,7 @@ def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[s
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.timeout(900)
 def test_two_runs_at_once_share_the_work_and_a_third_computes_nothing(environment, tmp_path):
     both = [start([*DAGSTER, "tiny"], environment) for _ in range(2)]
     said = [process.communicate() for process in both]

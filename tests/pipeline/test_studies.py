@@ -142,7 +142,10 @@ def test_the_digest_follows_content_and_not_layout(tmp_path):
     assert studies.digest(declared_studies([tmp_path])) != before
 
 
-@pytest.mark.parametrize("kind", ["utf-16", "target window 0", "billion laughs"])
+SLOW_TO_LOAD = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("utf-16", "billion laughs")]
+
+
+@pytest.mark.parametrize("kind", ["target window 0", *SLOW_TO_LOAD])
 def test_the_command_line_shows_the_sentence_alone(kind, tmp_path):
     text = MALFORMED[kind]
     (tmp_path / "mine.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
