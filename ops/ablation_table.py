@@ -40,8 +40,9 @@ def accuracy_under_ablation(
     right, _ = answers(model, sample.ids, sample.labels)
     rows = _by_hop(INTACT, right, sample.hops)
     answered: dict[int, list[Bool[Tensor, " share"]]] = {}
+    found = ablated_answers(model, sample.ids, sample.labels, ablations, spec.tolerance)
     of = len(ablations) * -(-len(sample.ids) // INPUTS_AT_ONCE)
-    for done, (index, part) in enumerate(ablated_answers(model, sample.ids, sample.labels, ablations), 1):
+    for done, (index, part) in enumerate(found, 1):
         answered.setdefault(index, []).append(part)
         report(done, of)
     for index, ablation in enumerate(ablations):

@@ -60,27 +60,86 @@ def _everywhere(spec: AblationSpec, bands: Sequence[Band], n_layers: int, n_head
 
 
 def ablated_answers(
-    model: GPTJ, ids: Int[Tensor, "n position"], labels: Int[Tensor, "n"], ablations: Sequence[Ablation]
+    model: GPTJ,
+    ids: Int[Tensor, "n position"],
+    labels: Int[Tensor, "n"],
+    ablations: Sequence[Ablation],
+    tolerance: float = 0.0,
 ) -> Iterator[tuple[int, Bool[Tensor, "n"]]]:
     """(index into `ablations`, whether each input's largest last logit is its label), on the CPU, first layers first.
 
     Yields once an ablation (and once a block of 4,096 inputs: then each yields its share of n, in order). Dropout is
-    off. Equal to the plain forward with the ablation's table. Raises ValueError for what a table refuses.
+    off. With `tolerance` 0, equal to the plain forward with the ablation's table; else an input that an ablation moves
+    by at most that much (`moves`) keeps the intact model's answer and is not run. Raises ValueError for what a table
+    refuses.
     """
     for start in range(0, len(ids), INPUTS_AT_ONCE):
         block = slice(start, start + INPUTS_AT_ONCE)
-        wanted = labels[block]
-        for index, logits in ablated_logits(model, ids[block], ablations):
-            yield index, logits.argmax(-1).cpu() == wanted
+        few, wanted = ids[block], labels[block]
+        if tolerance == 0:
+            for index, logits in ablated_logits(model, few, ablations):
+                yield index, logits.argmax(-1).cpu() == wanted
+            continue
+        ((_, plain),) = ablated_logits(model, few, [Ablation("freeze", (1, 0), (0,))])
+        intact = plain.argmax(-1).cpu() == wanted
+        moved = [far > tolerance for far in moves(model, few, ablations)]
+        for index, logits in ablated_logits(model, few, ablations, moved):
+            right = intact.clone()
+            right[moved[index]] = logits.argmax(-1).cpu() == wanted[moved[index]]
+            yield index, right
+
+
+def moves(model: GPTJ, ids: Int[Tensor, "n position"], ablations: Sequence[Ablation]) -> list[Float[Tensor, "n"]]:
+    """How far each ablation moves each input, on the CPU: the largest ‖change‖ / ‖output‖ over a layer's positions.
+
+    Each changed layer is looked at in the otherwise intact model, and the layers' shares are added up. The last layer
+    counts at the last position only. Raises ValueError for what a table refuses.
+    """
+    device = model.lm_head.weight.device
+    chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
+    total = [torch.zeros(len(ids)) for _ in ablations]
+    training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            hidden = [model.embed(part.to(device)) for part in ids.split(chunk)]
+            plain = model.rotations(0, ids.shape[1])
+            for depth, layer in enumerate(model.blocks):
+                kept = [_keep(layer, part, depth == model.spec.n_layers - 1) for part in hidden]
+                intact = [_output(layer, state, plain[depth]) for state in kept]
+                seen: dict[Ablation, Tensor] = {}
+                for index, ablation in enumerate(ablations):
+                    if depth in ablation.layers:
+                        alone = ablation._replace(layers=(depth,))
+                        if alone not in seen:
+                            rotation = model.rotations(0, ids.shape[1], alone.table(model.rotary))[depth]
+                            seen[alone] = torch.cat(
+                                [_moved(_output(layer, s, rotation), i) for s, i in zip(kept, intact, strict=True)]
+                            ).cpu()
+                        total[index] += seen[alone]
+                hidden = intact
+    finally:
+        model.train(training)
+    return total
+
+
+def _moved(
+    changed: Float[Tensor, "batch position width"], intact: Float[Tensor, "batch position width"]
+) -> Float[Tensor, "batch"]:
+    return ((changed - intact).norm(dim=-1) / intact.norm(dim=-1)).amax(-1)
 
 
 def ablated_logits(
-    model: GPTJ, ids: Int[Tensor, "n position"], ablations: Sequence[Ablation]
-) -> Iterator[tuple[int, Float[Tensor, "n vocabulary"]]]:
+    model: GPTJ,
+    ids: Int[Tensor, "n position"],
+    ablations: Sequence[Ablation],
+    chosen: Sequence[Bool[Tensor, "n"]] | None = None,
+) -> Iterator[tuple[int, Float[Tensor, "chosen vocabulary"]]]:
     """(index into `ablations`, logits at the last position), sharing all that lies below the first changed layer.
 
-    The numbers are those of `model.last_logits(ids, rotary=ablation.table(model.rotary))` on the same inputs, bit for
-    bit where the chunks are the same. Needs memory for six hidden states of all n inputs.
+    `chosen[index]`: the inputs on which that ablation is run; None = all. The numbers are those of
+    `model.last_logits(ids, rotary=ablation.table(model.rotary))` on the same inputs, bit for bit where the chunks are
+    the same. Needs memory for six hidden states of all n inputs.
     """
     device = model.lm_head.weight.device
     by_layer: dict[int, list[int]] = {}
@@ -105,7 +164,9 @@ def ablated_logits(
                 for index in by_layer.get(depth, ()):
                     table = ablations[index].table(model.rotary)
                     rotations = model.rotations(0, ids.shape[1], table)
-                    yield index, torch.cat([_finish_from(model, depth, state, rotations) for state in kept])
+                    states = kept if chosen is None else _rows(kept, chosen[index], chunk)
+                    parts = [_finish_from(model, depth, state, rotations) for state in states]
+                    yield index, torch.cat(parts) if parts else torch.zeros(0, model.vocabulary_size, device=device)
                 if not last:
                     hidden = [_output(layer, state, plain[depth]) for state in kept]
     finally:
@@ -123,6 +184,20 @@ class _Kept(NamedTuple):
 def _keep(layer: Layer, hidden: Float[Tensor, "batch position width"], last: bool) -> _Kept:
     projected = layer.project(hidden, last_query=last)
     return _Kept(hidden[:, -1:] if last else hidden, projected, layer.mlp(projected.normed))
+
+
+def _rows(kept: Sequence[_Kept], chosen: Bool[Tensor, "n"], chunk: int) -> list[_Kept]:
+    """The chosen inputs' share, in chunks again."""
+    parts = [chosen[start : start + chunk].to(kept[0].hidden.device) for start in range(0, len(chosen), chunk)]
+
+    def picked(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+        return torch.cat([tensor[part] for tensor, part in zip(tensors, parts, strict=True)]).split(chunk)
+
+    if not bool(chosen.any()):
+        return []
+    hidden, computed = picked([state.hidden for state in kept]), picked([state.computed for state in kept])
+    fields = zip(*(picked(tensors) for tensors in zip(*(state.projected for state in kept), strict=True)), strict=True)
+    return [_Kept(h, Projected(*f), c) for h, f, c in zip(hidden, fields, computed, strict=True)]
 
 
 def _output(layer: Layer, kept: _Kept, rotation: Rotation) -> Float[Tensor, "batch position width"]:

@@ -33,6 +33,8 @@ class AblationSpec(SpecPart):
     sliding     bands that slide over all frequency IDs
     cumulative  bands of these many IDs from the fast end, and from the slow end
     scopes      each layer alone, all layers at once, each head alone; `layer_sets` adds sets of layers
+    tolerance   0 runs every input; else an input whose changed layers' outputs move by at most this share of their
+                length, added up over the layers, keeps the intact model's answer (`ops.interventions.moves`)
     score_bands the heads are scored again under these bands, on `n_score_inputs` test sequences
     """
 
@@ -47,6 +49,7 @@ class AblationSpec(SpecPart):
     scopes: tuple[Literal["each_layer", "all_layers", "each_head"], ...] = ("each_layer", "all_layers")
     layer_sets: tuple[Annotated[tuple[Layer, ...], Field(min_length=1)], ...] = ()
     n_inputs: Annotated[int, Field(ge=1, le=100_000_000)] = 4_096
+    tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.0
     score_bands: tuple[tuple[Count, Count], ...] = ((1, 8), (9, 32), (33, 64), (1, 64))
     n_score_inputs: Annotated[int, Field(ge=1, le=100_000_000)] = 300
     tau: Annotated[float, Field(gt=0)] = 1e-4

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import ops.interventions as interventions
 from ops.ablation_table import accuracy_under_ablation, scores_under_ablation
-from ops.interventions import Ablation, ablated_answers, ablated_logits, score_sweep, sweep
+from ops.interventions import Ablation, ablated_answers, ablated_logits, moves, score_sweep, sweep
 from ops.model.gptj import GPTJ
+from ops.scores.accuracy import answers
 from ops.scores.heads import head_details, score_heads
 from ops.spec.ablation import AblationSpec, SlidingBandSpec
 from ops.spec.model import ModelSpec
@@ -93,6 +94,32 @@ def test_every_ablation_of_a_sweep_is_answered_once_and_in_blocks_alike(model, t
     for index, right in ablated_answers(model, test_split.ids, test_split.labels, ablations):
         parts.setdefault(index, []).append(right)
     assert all(torch.equal(torch.cat(parts[index]), whole[index]) for index in whole)
+
+
+def test_inputs_that_hardly_move_keep_the_intact_answer_and_the_others_are_run(model, test_split):
+    ablations = sweep(AblationSpec(cumulative=(1, 8), sliding=(), score_bands=()), model.rotary)
+    far = moves(model, test_split.ids, ablations)
+    tolerance = torch.stack(far).median().item()
+    exact = dict(ablated_answers(model, test_split.ids, test_split.labels, ablations))
+    screened = dict(ablated_answers(model, test_split.ids, test_split.labels, ablations, tolerance))
+    intact = answers(model, test_split.ids, test_split.labels)[0]
+    for index, right in screened.items():
+        expected = torch.where(far[index] > tolerance, exact[index], intact)
+        assert torch.equal(right, expected)
+    nothing = dict(ablated_answers(model, test_split.ids, test_split.labels, ablations, 1e9))
+    assert all(torch.equal(right, intact) for right in nothing.values())
+
+
+def test_an_ablation_moves_what_its_layers_move_added_up(model, test_split):
+    alone = [moves(model, test_split.ids, [Ablation("freeze", (1, 3), (layer,))])[0] for layer in EVERYWHERE]
+    (together,) = moves(model, test_split.ids, [Ablation("freeze", (1, 3), EVERYWHERE)])
+    torch.testing.assert_close(together, sum(alone))
+    (still,) = moves(model, test_split.ids, [Ablation("remove", (1, 0), EVERYWHERE)])
+    assert not still.any()
+    second = list(model.layers(test_split.ids))[1].hidden
+    table = Ablation("freeze", (1, 3), (0,)).table(model.rotary)
+    changed = list(model.layers(test_split.ids, table))[1].hidden
+    torch.testing.assert_close(alone[0], ((changed - second).norm(dim=-1) / second.norm(dim=-1)).amax(1).detach())
 
 
 def test_a_model_in_training_mode_stays_so_and_is_evaluated_without_dropout(model, test_split):
