@@ -14,21 +14,29 @@ class Budget:
         if not cap >= 0:
             raise ValueError(f"the cost cap is {cap}; it must be 0 or more US dollars")
         self.cap, self.spent, self.reserved = cap, 0.0, 0.0
-        self._lock = threading.Lock()
+        self._in_flight = 0
+        self._changed = threading.Condition()
 
     def reserve(self, bound: float) -> None:
-        """Set `bound` aside. Raises CostCapReached, reserving nothing, if spent + reserved + bound exceeds the cap."""
-        with self._lock:
-            if self.spent + self.reserved + bound > self.cap * (1 + 1e-12):
-                raise CostCapReached(
-                    f"the cost cap of ${self.cap:.4f} does not cover another request (spent ${self.spent:.4f}, in "
-                    f"flight ${self.reserved:.4f}, next up to ${bound:.4f}); raise cost_cap_usd and run again, what "
-                    "was answered is kept"
-                )
+        """Set `bound` aside, once spent + reserved + bound is within the cap; waits for requests in flight to settle.
+
+        Raises CostCapReached, reserving nothing, if nothing is in flight and it still does not fit.
+        """
+        with self._changed:
+            while self.spent + self.reserved + bound > self.cap * (1 + 1e-12):
+                if not self._in_flight:
+                    raise CostCapReached(
+                        f"the cost cap of ${self.cap:.4f} does not cover another request (spent ${self.spent:.4f}, "
+                        f"next up to ${bound:.4f}); raise cost_cap_usd and run again, what was answered is kept"
+                    )
+                self._changed.wait()
             self.reserved += bound
+            self._in_flight += 1
 
     def settle(self, bound: float, cost: float) -> None:
         """Replace a reservation by what was charged."""
-        with self._lock:
-            self.reserved = max(0.0, self.reserved - bound)
+        with self._changed:
+            self._in_flight -= 1
+            self.reserved = self.reserved - bound if self._in_flight else 0.0
             self.spent += cost
+            self._changed.notify_all()

@@ -44,13 +44,15 @@ def _answer(model: Any, tokenizer: Any, messages: Sequence[Message], max_tokens:
         ids = tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"]
     else:
         ids = tokenizer(plain_text(messages), return_tensors="pt")["input_ids"]
-    ends = {tokenizer.eos_token_id, model.config.eos_token_id}
-    fresh, past, step = [], None, ids.to(model.device)
-    for _ in range(max_tokens):
-        output = model(step, past_key_values=past, use_cache=True)
-        past, token = output.past_key_values, int(output.logits[0, -1].argmax())
-        if token in ends:
-            return Answer(tokenizer.decode(fresh), "stop", ids.shape[1], len(fresh))
-        fresh.append(token)
-        step = torch.tensor([[token]], device=step.device)
-    return Answer(tokenizer.decode(fresh), "length", ids.shape[1], len(fresh))
+    ids = ids.to(model.device)
+    output = model.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=max_tokens,
+        do_sample=False,
+        pad_token_id=tokenizer.eos_token_id,
+    )
+    fresh = output[0, ids.shape[1] :].tolist()
+    ended = bool(fresh) and fresh[-1] == tokenizer.eos_token_id
+    text = tokenizer.decode(fresh[:-1] if ended else fresh)
+    return Answer(text, "stop" if ended else "length", ids.shape[1], len(fresh))

@@ -1,8 +1,11 @@
 """Tiny random models of many architectures, weights scaled so that heads differ. Nothing is ever downloaded."""
 
 import os
+import sys
+from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+sys.path.insert(0, str(Path(__file__).parent))  # for loopback_server and made_tokenizers
 
 import pytest
 import torch
