@@ -107,8 +107,8 @@ def variants_frames(
                         "bound": float(exact.bound[:, head].mean()),
                         "within_share": float(within[head]),
                         "tightest": float((exact.variance / exact.bound.clamp_min(1e-300))[:, head].max()),
-                        "sampled_bound": float(sampled.bound[:, head].mean()),
-                        "sampled_error": float(sampled.error[:, head].square().sum().sqrt() / n),
+                        "sampled_bound": float(sampled.bound[head]),
+                        "sampled_error": float(sampled.error[head]),
                         "n": n,
                     }
                 )

@@ -31,8 +31,8 @@ class Exclusion(NamedTuple):
 class SampledBound(NamedTuple):
     """The bound from randomly drawn permutations, and the standard error of that."""
 
-    bound: Float[Tensor, "*batch"]
-    error: Float[Tensor, "*batch"]
+    bound: Float[Tensor, "*head"]
+    error: Float[Tensor, "*head"]
 
 
 def exclusion(logits: Logits) -> Exclusion:
@@ -53,14 +53,17 @@ def bound_by_enumeration(logits: Logits) -> Float[Tensor, "*batch"]:
     return _deviations(logits, own, orders).mean(-1)
 
 
-def sampled_bound(logits: Logits, orders: Int[Tensor, "permutation place"]) -> SampledBound:
-    """The bound's estimate from uniformly drawn permutations; the error is one standard deviation of the mean.
+def sampled_bound(
+    logits: Float[Tensor, "input *head place content"], orders: Int[Tensor, "permutation place"]
+) -> SampledBound:
+    """The mean bound over inputs, estimated from uniformly drawn permutations, the same for every input.
 
-    Raises ValueError with fewer than two permutations.
+    The error is one standard deviation of the estimate, over permutations (inputs share them, so they do not average
+    it out). Raises ValueError with fewer than two permutations.
     """
     if len(orders) < 2:
         raise ValueError(f"a standard error needs at least two permutations, not {len(orders)}")
-    values = _deviations(logits, _own(logits), orders)
+    values = _deviations(logits, _own(logits), orders).mean(0)
     return SampledBound(values.mean(-1), values.std(-1) / len(orders) ** 0.5)
 
 

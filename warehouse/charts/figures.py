@@ -12,7 +12,13 @@ import warehouse.charts.ablation_cumulative as ablation_cumulative
 import warehouse.charts.canonical_angles as canonical_angles
 import warehouse.charts.canonical_planes as canonical_planes
 import warehouse.charts.canonical_positions as canonical_positions
+import warehouse.charts.constructions as constructions
+import warehouse.charts.discrepancy as discrepancy
+import warehouse.charts.exclusion as exclusion
+import warehouse.charts.flow_agreement as flow_agreement
 import warehouse.charts.frequency_use as frequency_use
+import warehouse.charts.geometry as geometry
+import warehouse.charts.information_flow as information_flow
 import warehouse.charts.language_frequencies as language_frequencies
 import warehouse.charts.language_layers as language_layers
 import warehouse.charts.language_lengths as language_lengths
@@ -21,9 +27,12 @@ import warehouse.charts.learning_dynamics as learning_dynamics
 import warehouse.charts.length as length
 import warehouse.charts.matched_pair as matched_pair
 import warehouse.charts.restricted_training as restricted_training
+import warehouse.charts.score_definitions as score_definitions
 import warehouse.charts.score_plane as score_plane
 import warehouse.charts.shortcuts as shortcuts
+import warehouse.charts.trained_discrepancy as trained_discrepancy
 import warehouse.charts.training_loss as training_loss
+import warehouse.charts.value_patching as value_patching
 import warehouse.charts.where_it_breaks as where_it_breaks
 from warehouse.charts.style import rows
 
@@ -74,6 +83,15 @@ FIGURES: tuple[Figure, ...] = (
     language_layers,
     language_frequencies,
     language_lengths,
+    information_flow,
+    value_patching,
+    flow_agreement,
+    geometry,
+    exclusion,
+    score_definitions,
+    trained_discrepancy,
+    constructions,
+    discrepancy,
 )
 
 
