@@ -7,6 +7,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from warehouse.catalog import claim_statements
 from warehouse.charts.figures import FIGURES
 from warehouse.charts.report import render
 
@@ -52,8 +53,9 @@ def one_study(tmp_path_factory, made_up_frames, build_database):
 def test_the_report_opens_with_claims_then_runs_then_figures(one_study):
     _, page = one_study
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
-    specs = [f"spec-{figure.NAME}_quick" for figure in FIGURES]
-    assert ids == ["claims", "runs", "study-quick", *specs]
+    assert ids[:3] == ["claims", "runs", "study-quick"]
+    drawn = [name.removeprefix("spec-").removesuffix("_quick") for name in ids if name.startswith("spec-")]
+    assert sorted(drawn) == sorted(figure.NAME for figure in FIGURES)
     text = " ".join(page.text)
     assert text.index("purity-before-maximum") < text.index("Accuracy at the last") < text.index(FIGURES[0].TITLE)
     assert "1: 1.000 2: 1.000" in " ".join(text.split())
@@ -91,6 +93,6 @@ def test_every_query_lies_beside_the_report(one_study):
 def test_a_store_without_results_has_a_report(nothing_ran, tmp_path):
     page = Page(render(nothing_ran, tmp_path / "report").read_text(encoding="utf-8"))
     text = " ".join(page.text)
-    assert "34 not run" in text
+    assert f"{len(claim_statements())} not run" in text
     assert "Nothing has run yet." in text
     assert "Over all studies" in text
