@@ -50,7 +50,12 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
         return style.finish(style.not_run(TITLE), TITLE)
     order = list(dict.fromkeys(point["model"] for point in points))
     base = alt.Chart(style.data(points)).encode(
-        x=alt.X("length:Q", title="target window (symbols)", scale=alt.Scale(type="log", nice=False)),
+        x=alt.X(
+            "length:Q",
+            title="target window (symbols)",
+            scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(values=[12, 24, 48, 100, 300]),
+        ),
         color=alt.Color("task:N", scale=alt.Scale(domain=list(TASKS), range=list(TASKS.values())), title="task"),
     )
     y = alt.Y("mean:Q", title="accuracy", scale=alt.Scale(domain=[0, 1]))
