@@ -180,7 +180,8 @@ CLAIMS = (
 def test_a_point_has_its_place_and_a_wilson_interval(connection):
     rows = connection.sql(
         "SELECT place, scope, accuracy, ci_low, ci_high, n, change FROM ablation_accuracy "
-        "WHERE experiment = 'paper_number' AND seed = 0 AND mode = 'freeze' AND band = '1-8' AND hop IS NULL ORDER BY len(layers), layers"
+        "WHERE experiment = 'paper_number' AND seed = 0 AND mode = 'freeze' AND band = '1-8' AND hop IS NULL "
+        "ORDER BY len(layers), layers"
     ).fetchall()
     assert [row[0] for row in rows] == [*(f"L{i}" for i in EVERY), "L0-L5", "L6-L11", "all"]
     place, scope, p, low, high, n, change = rows[-1]
