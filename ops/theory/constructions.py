@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from ops.model.gptj import attend
+from ops.model.gptj import attention_weights
 from ops.model.rope import rotate
 from ops.scores.closed_form import swap_scores
 from ops.spec.task import LetterMatchedTaskSpec, LetterTaskSpec, NumberTaskSpec, TaskSpec
@@ -51,7 +51,7 @@ class Construction:
         angle = torch.tensor([self.theta], dtype=torch.float64)
         query = self.beta * rotate(x @ self.query, positions, angle)
         key = rotate(x @ self.key + self.key_bias, positions, angle)
-        attended = attend(query[:, None], key[:, None], (x * self.value)[:, None])[:, 0]
+        attended = attention_weights(query[:, None], key[:, None])[:, 0] @ (x * self.value)
         return x + attended if self.residual else attended
 
     def embed(self, ids: Int[Tensor, "n position"]) -> Float[Tensor, "n position vocabulary"]:
@@ -113,7 +113,7 @@ def index(task: NumberTaskSpec, theta: float, beta: float) -> Construction:
 def retrieval(task: LetterTaskSpec | LetterMatchedTaskSpec, theta: float, beta: float) -> Construction:
     """The Retrieval head on pair tokens; the theorem wants 0 < θ < ω / (2 n₀) for up to n₀ keys before the query."""
     ids = torch.arange(1, vocabulary_size(task))
-    left, right = lefts_and_rights(ids, task)
+    left, right = (part[0] for part in lefts_and_rights(ids[None], task))
     asked = torch.where(ids > task.n_letters * task.n_digits, right, left)
     omega = letter_angle(task)
 
