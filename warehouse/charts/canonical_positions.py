@@ -21,8 +21,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     return (
         "Accuracy of models with one RoPE plane, by the position at which the answer stands. Top: every angle, fastest "
         "at the top, dark = right. Bottom: the angles of middling accuracy (mean between 0.25 and 0.9). Index with too "
-        "slow an angle is worst in the middle (U); Retrieval and Partial induction with too fast an angle are best "
-        "there (inverse U). Means over seeds."
+        "slow an angle keeps the ends and loses what lies between (U; the slower, the more it is first and last "
+        "position alone); Retrieval with too fast an angle is best in the middle (inverse U); Partial induction too, "
+        "and with too slow an angle it takes an earlier attribute for the last. Means over seeds."
     )
 
 

@@ -1,4 +1,5 @@
--- Queries and keys of some trained heads in their RoPE planes beside the construction, first seed.
+-- Queries and keys of some trained heads in their RoPE planes beside the construction, first seed. Partial induction has
+-- a construction in the plane that stands still only.
 -- label: the head's frequency IDs as text; 0 = a plane that stands still
 -- theta: angle of the plane that is shown
 SELECT
@@ -8,3 +9,4 @@ SELECT
 FROM canonical_plane AS p
 JOIN experiments AS e USING (experiment, seed)
 WHERE p.seed = (SELECT min(q.seed) FROM canonical_plane AS q WHERE q.experiment = p.experiment)
+    AND NOT (p.source = 'construction' AND p.canonical_task = 'partial_induction' AND p.frequency_id <> 0)
