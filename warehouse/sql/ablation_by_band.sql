@@ -1,4 +1,8 @@
 -- Accuracy with one of the sliding bands changed, by place and band: mean over seeds, with lowest and highest.
+-- scope: where: all layers, one layer, one head, or a set of layers
+-- place: the changed layers as text, e.g. L3, L0-L5 or all
+-- band: the frequency IDs as text
+-- intact: accuracy of the unchanged model, mean over seeds
 -- id_from: lowest frequency ID - 0.5, for drawing
 -- id_to: highest frequency ID + 0.5, for drawing
 -- finest: whether the bands of this width are the narrowest that cover all frequency IDs

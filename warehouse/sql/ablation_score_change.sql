@@ -1,4 +1,6 @@
 -- How a head's scores change when a band of frequency IDs is changed, beside its kind when intact (gamma 0.1).
+-- intact_positional: positional score of the unchanged model
+-- intact_symbolic: symbolic score of the unchanged model
 -- band: the frequency IDs as text
 -- scope: whether the head's own layer alone is changed, or all layers
 -- kind: kind of the intact head by its scores: positional, symbolic or mixed

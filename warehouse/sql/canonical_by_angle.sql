@@ -1,4 +1,8 @@
 -- Accuracy and scores of one-head models over all answer positions, by RoPE angles: mean over seeds, lowest and highest.
+-- positional_low: lowest positional score over seeds
+-- positional_high: highest positional score over seeds
+-- symbolic_low: lowest symbolic score over seeds
+-- symbolic_high: highest symbolic score over seeds
 -- n_planes: number of RoPE planes of the head
 -- theta: angle of its fastest plane
 -- slow_theta: angle of its slowest plane
