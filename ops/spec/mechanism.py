@@ -18,8 +18,8 @@ class MechanismSpec(SpecPart):
     n_plane_examples: Inputs = 40
     n_exclusion: Inputs = 300
     n_permutations: Annotated[int, Field(ge=2, le=100_000)] = 200
-    n_discrepancy: Inputs = 64
-    discrepancy_lengths: tuple[Annotated[int, Field(ge=2, le=100_000)], ...] = (16, 32, 64, 128, 256, 512, 1_000)
+    n_discrepancy: Inputs = 32
+    discrepancy_lengths: tuple[Annotated[int, Field(ge=2, le=100_000)], ...] = (16, 32, 64, 128, 256, 512)
 
     @property
     def most_inputs(self) -> int:
