@@ -108,12 +108,12 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             ),
             _table(
                 "flow_agreement",
-                "One row a checkpoint and layer: how far the information flow is the ideal one (arXiv 2605.31558 §3.2).",
+                "One row a checkpoint and layer: how far its information flow is ideal (arXiv 2605.31558 §3.2).",
                 "step layer agreement answer_held n",
             ),
             _table(
                 "value_patching",
-                "One row a hop class, layer and edge of the hop chain: what the model answers when that reader gets the "
+                "One row a hop class, layer and edge of the chain: what the model answers when that reader gets the "
                 "value of an input with another answer.",
                 "step hop layer reader_link read_link follows keeps n",
                 hop="hop class of the inputs",
@@ -136,7 +136,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "n_positions n",
                 length="n: position of the query from 0, so n + 1 tokens",
                 beta="sharpness of the softmax, from the least discrepancy by the argument of Lemma F.1",
-                exact_share="share of defined positions (chained: of inputs, at the last token) that hold the right token",
+                exact_share="share of defined positions (chained: of inputs, last token) that hold the right token",
                 n="number of inputs",
             ),
             _table(
@@ -156,7 +156,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             ),
             _table(
                 "exclusion",
-                "One row a layer and head: variance of the last query's logits beside the bound by the head's positional "
+                "One row a layer and head: variance of the last query's logits beside the bound by its positional "
                 "and symbolic deviations (arXiv 2511.11579 Thm 1), exact over all permutations.",
                 "step layer head variance bound within_share tightest sampled_bound sampled_error n",
                 bound="upper bound that the theorem gives, averaged over inputs",
