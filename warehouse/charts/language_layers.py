@@ -49,8 +49,9 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     rows = []
     for model, prompts in dict.fromkeys((cell["model"], cell["prompts"]) for cell in cells):
         chosen = [cell for cell in cells if (cell["model"], cell["prompts"]) == (model, prompts)]
-        rows.append(alt.hconcat(*(_map(chosen, kind, f"{model}: {prompts}") for kind in ("positional", "symbolic"))))
-    return style.finish(alt.vconcat(*rows), TITLE)
+        maps = (_map(chosen, kind, f"{model}: {prompts}, {kind} score") for kind in ("positional", "symbolic"))
+        rows.append(alt.hconcat(*maps).resolve_scale(color="independent"))
+    return style.finish(alt.vconcat(*rows).resolve_scale(color="independent"), TITLE)
 
 
 def _map(cells: list[dict], kind: str, title: str) -> Any:
@@ -62,7 +63,9 @@ def _map(cells: list[dict], kind: str, title: str) -> Any:
             x=alt.X("layer:O", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
             y=alt.Y("head:O"),
             color=alt.Color(
-                f"{kind}:Q", scale=alt.Scale(domain=[0, 1], range=["#F7F7F7", style.KIND_COLOURS[kind]]), title=kind
+                f"{kind}:Q",
+                scale=alt.Scale(domain=[0, 1], range=["#F7F7F7", style.KIND_COLOURS[kind]]),
+                legend=None,
             ),
             tooltip=["layer:O", "head:O", "layer_type:N", alt.Tooltip("positional:Q", format=".3f"),
                      alt.Tooltip("symbolic:Q", format=".3f"), alt.Tooltip("centroid:Q", format=".1f")],

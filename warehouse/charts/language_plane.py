@@ -14,28 +14,30 @@ PER_STUDY = False
 
 CELL = 250
 NULLS = {"none": "the model", "untrained": "same architecture, untrained", "random-logits": "random logits"}
+SHORT = {"none": "the model", "untrained": "untrained", "random-logits": "random logits"}
 
 
 def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
     """What the figure shows, in plain words, with r beside its nulls."""
     found = style.rows(
         connection,
-        "SELECT model, prompts, null_kind, avg(r) AS r, max(p) AS p, max(n) AS n FROM lm_correlation "
-        "WHERE tau = (SELECT max(tau) FROM lm_correlation) AND r IS NOT NULL GROUP BY ALL ORDER BY model, prompts",
+        "SELECT model, prompts, tau, null_kind, avg(r) AS r, max(p) AS p FROM lm_correlation "
+        "WHERE r IS NOT NULL GROUP BY ALL ORDER BY model, prompts, tau DESC, null_kind",
     )
-    told: dict[tuple[str, str], list[str]] = {}
+    told: dict[tuple[str, str, float], list[str]] = {}
     for row in found:
-        p = f"p = {row['p']:.1g}" if row["p"] >= 1e-15 else "p < 1e-15"
-        told.setdefault((row["model"], row["prompts"]), []).append(
-            f"{NULLS[row['null_kind']]} r = {row['r']:.2f} ({p})" if row["null_kind"] == "none" else
-            f"{NULLS[row['null_kind']]} {row['r']:.2f}"
-        )  # fmt: skip
+        p = f" (p = {row['p']:.1g})" if row["p"] >= 1e-15 else " (p < 1e-15)"
+        told.setdefault((row["model"], row["prompts"], row["tau"]), []).append(
+            f"{SHORT[row['null_kind']]} {row['r']:.2f}{p if row['null_kind'] == 'none' else ''}"
+        )
     repeats = style.rows(
         connection,
         "SELECT min(reliability) AS low, max(n) AS n FROM lm_reliability WHERE null_kind = 'none' "
         "AND tau = (SELECT max(tau) FROM lm_correlation)",
     )[0]
-    numbers = "; ".join(f"{model} on {prompts}: {', '.join(parts)}" for (model, prompts), parts in told.items())
+    numbers = "; ".join(
+        f"{model} on {prompts} at tau {tau:g}: {', '.join(parts)}" for (model, prompts, tau), parts in told.items()
+    )
     reliable = (
         f" Scores are means over {repeats['n']} prompts; their lowest reliability (split half, Spearman–Brown) is "
         f"{repeats['low']:.2f}."
@@ -44,11 +46,12 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
     return (
         "One point a head (hover for layer, head, scores and frequency centroid): positional score to the right, "
-        "symbolic score upwards, coloured by layer. Columns: the model, the same architecture with random weights, and "
-        f"random logits with each head's mean and spread. Correlation over heads: {numbers or 'not run yet'}. What is "
-        "geometry: when one swap outweighs the others, the two scores lie near a circle, so even random logits are "
-        "strongly anticorrelated, and a large negative r alone says nothing about the model. What is the model: how "
-        f"far its heads spread along that curve, and which layers sit where.{reliable}"
+        "symbolic score upwards, coloured by layer, at the largest tau. Columns: the model, the same architecture with "
+        "random weights, and random logits with each head's own mean and spread. Correlation r over heads on a prompt, "
+        f"mean over prompts: {numbers or 'not run yet'}. What is geometry: the smaller tau, the more a single swap "
+        "decides, and then the two scores lie near a circle, so that random logits are anticorrelated too; heads of "
+        "unequal sharpness pull r up, since even attention scores high in both. What is the model: only what lies "
+        f"beyond both nulls.{reliable}"
     )
 
 

@@ -49,7 +49,7 @@ SELECT
     'the model ' || format('{:.2f}', max(r) FILTER (null_kind = 'none'))
         || coalesce(', random logits ' || format('{:.2f}', max(r) FILTER (null_kind = 'random-logits')), '')
         || coalesce(', untrained ' || format('{:.2f}', max(r) FILTER (null_kind = 'untrained')), '')
-        || ': largely geometry, not learned' AS detail
+        AS detail
 FROM correlated
 GROUP BY experiment, seed
 HAVING max(r) FILTER (null_kind = 'none') IS NOT NULL
@@ -73,7 +73,6 @@ SELECT
     max(rho) FILTER (null_kind = 'none'),
     coalesce(max(rho) FILTER (null_kind = 'none') > 0.3::DOUBLE, false),
     string_agg(CASE null_kind WHEN 'none' THEN 'the model' ELSE null_kind END || ' ' || format('{:.2f}', rho), ', ' ORDER BY null_kind)
-        || coalesce(': an untrained model shows ' || format('{:.0f}', 100 * max(rho) FILTER (null_kind = 'untrained') / nullif(max(rho) FILTER (null_kind = 'none'), 0)) || ' % of it', '')
 FROM by_frequency
 GROUP BY experiment, seed
 HAVING max(rho) FILTER (null_kind = 'none') IS NOT NULL
