@@ -22,9 +22,9 @@ def compute(work: Work) -> Computed:
             for step in paced(steps, work, "head scores of checkpoint")
         ]
     )
-    scores = frame.select("positional", "symbolic")
-    lowest, highest = scores.min_horizontal().min(), scores.max_horizontal().max()
-    least_sum = scores.sum_horizontal().min()
+    scores = frame.select("positional", "symbolic").to_numpy()
+    lowest, highest = float(scores.min()), float(scores.max())
+    least_sum = float(scores.sum(1).min())
     return Computed(
         tables={"head_scores": frame},
         verdicts={
