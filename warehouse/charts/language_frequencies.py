@@ -30,9 +30,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
         for row in found
     )
     return (
-        "Left: every plane taken as if it were the head's only one, symbolic minus positional score, mean over heads; "
-        "frequency ID 1 turns fastest. Where the untrained twin's curve (grey) rises, the direction is geometry "
-        "and only the size beyond it is the model's. Middle: the share of the logits' variance that each plane carries. "
+        "Left: every plane taken as if it were a head's only one, symbolic minus positional score, mean over heads; "
+        "frequency ID 1 turns fastest. Where the untrained twin's curve (grey) rises, the direction is geometry, "
+        "and only the size beyond it is the model's. Middle: each plane's share of the logits' variance. "
         "Right: one point a head, its variance-weighted frequency ID against the symbolic minus positional score of "
         f"the whole head. Correlation over heads: {said or 'not run yet'}. Only what exceeds the untrained twin is the "
         "model's own."
