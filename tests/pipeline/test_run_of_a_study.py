@@ -7,7 +7,7 @@ from assets.registry import STAGES as REGISTERED
 from assets.stage import Replicate, plan
 from warehouse.store import Store
 
-STAGES = ["accuracy_s0", "checkpoints_s0", "dataset_s0", "frequency_use_s0", "head_scores_s0"]
+STAGES = ["accuracy_s0", "checkpoints_s0", "dataset_s0", "frequency_use_s0", "head_scores_s0", "shortcuts_s0"]
 
 
 def changed(study, experiment: str, **parts):
@@ -72,7 +72,7 @@ def test_a_failing_experiment_stays_alone_and_is_not_kept(run, tiny, tmp_path):
     ran = run(tiny)
     assert not ran.success
     assert of(ran, "tiny_number") == set(STAGES)
-    assert of(ran, "tiny_letter") == {"dataset_s0"}
+    assert of(ran, "tiny_letter") == {"dataset_s0", "shortcuts_s0"}
     assert "warehouse" not in ran.metadata
     store = Store(tmp_path / "store")
     assert sorted(artifact.stage for artifact in store.artifacts()).count("checkpoints") == 1
