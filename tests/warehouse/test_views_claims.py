@@ -11,8 +11,7 @@ DECIDED = {
     "letter-slow-frequencies",
 }  # fmt: skip
 FROM_QUICK = {
-    "number-solved", "letter-solved", "scores-start-high", "number-positional-heads", "letter-no-positional-heads",
-    "purity-before-maximum",
+    "number-solved", "letter-solved", "scores-start-high", "letter-no-positional-heads", "purity-before-maximum",
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import duckdb
 from warehouse.charts import style
 
 NAME = "exclusion"
-TITLE = "Can a head be positional and symbolic at once? Only if its logits are flat"
+TITLE = "Can a head be positional and symbolic at once, unless its logits are flat?"
 VIEWS = ("exclusion_by_head",)
 PER_STUDY = True
 

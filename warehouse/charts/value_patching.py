@@ -8,7 +8,7 @@ import duckdb
 from warehouse.charts import style
 
 NAME = "value_patching"
-TITLE = "Which layer carries which hop? Swap the value that a position reads, and see whether the answer follows"
+TITLE = "Which layer carries which hop: does the answer follow when the value that a position reads is swapped?"
 VIEWS = ("patching_edges",)
 PER_STUDY = True
 

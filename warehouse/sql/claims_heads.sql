@@ -25,14 +25,14 @@ JOIN head_scores_default AS s USING (experiment, seed)
 WHERE s.step = 0
 GROUP BY r.basis, r.experiment, r.seed, r.task
 UNION ALL
--- number-positional-heads: between 2 and 5, all in the first half of the layers
+-- number-positional-heads: between 2 and 5, all in the first half of the layers (counts for twelve layers of one head)
 SELECT
     'number-positional-heads', basis, experiment, seed, task, 1,
     n_positional,
     coalesce(n_positional BETWEEN 2 AND 5 AND 2 * last_positional < n_layers, false),
     'positional: ' || positional_names
 FROM heads
-WHERE task = 'number'
+WHERE task = 'number' AND basis = 'paper'
 UNION ALL
 -- number-symbolic-heads: at least 5, all in later layers than every pure positional head
 SELECT

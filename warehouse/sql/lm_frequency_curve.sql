@@ -1,5 +1,6 @@
 -- Scores of each RoPE frequency alone, and its share of the logits' variance, averaged over a model's heads.
 -- n: number of heads with a score at this frequency
+-- lean: symbolic minus positional score, mean over heads
 SELECT
     experiment, seed, model, prompts, null_kind, frequency_id, avg(theta) AS theta,
     avg("positional") AS "positional", avg(symbolic) AS symbolic, avg(symbolic - "positional") AS lean,
