@@ -116,7 +116,7 @@ def _panel(cells: list[dict], title: str) -> alt.LayerChart:
         color=alt.condition("datum.on_path", alt.value("#000000"), alt.value("#B5B5B5")),
         tooltip=["layer:O", "position:O", "holds_token:N", "attends_to:O", alt.Tooltip("weight:Q", format=".2f")],
     )
-    drawn: alt.LayerChart = alt.layer(filled, arrow, head, text)  # pyright: ignore[reportAssignmentType]
-    return drawn.properties(
+    panel: alt.LayerChart = alt.layer(filled, arrow, head, text)  # pyright: ignore[reportAssignmentType]
+    return panel.properties(
         width=CELL * n_positions, height=36 * (n_layers + 1), title=alt.TitleParams(title, anchor="start", fontSize=13)
     )
