@@ -4,7 +4,9 @@ Behind it stands `dagster job execute -m pipeline.definitions -j quick`. If that
 other experiments gave, and the exit code is 1 all the same.
 """
 
+import fcntl
 import json
+import os
 import secrets
 import signal
 import subprocess
@@ -70,6 +72,16 @@ def execute(job: str, invocation: str) -> int:
     if received:
         raise Stopped(received[0])
     return code
+
+
+def prepare_instance() -> None:
+    """Create Dagster's tables, one process at a time: two at once in a new $DAGSTER_HOME fail in Dagster 1.13."""
+    home = os.environ.get("DAGSTER_HOME")
+    if home and Path(home).is_dir():
+        with open(Path(home) / ".ropewalk.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with dg.DagsterInstance.get():
+                pass
 
 
 def ran(instance: dg.DagsterInstance, invocation: str, replicates: Sequence[Replicate]) -> tuple[dict[str, Ran], Ran]:
@@ -147,6 +159,7 @@ def main(name: str) -> int:
     replicates = [Replicate(experiment, seed) for experiment in study.experiments for seed in experiment.seeds]
     began = time.monotonic()
     invocation = secrets.token_hex(8)
+    prepare_instance()
     try:
         code = execute(name, invocation)
         if code:
