@@ -19,7 +19,7 @@ from ops.scores.closed_form import SwapScores, check_taus, score_groups
 
 Queries = Literal["last"] | Int[Tensor, "input"] | Int[Tensor, "input query"]
 
-_HIDDEN_PER_CHUNK = 2**19  # numbers in one layer's hidden state: 240 inputs of the paper's model
+_HIDDEN_PER_CHUNK = 2**17  # numbers in one layer's hidden state: 60 inputs of the paper's model, which a cache holds
 _KEYS_PER_BLOCK = 2**20  # numbers in the keys scored at once: 8 MB in float64
 
 
