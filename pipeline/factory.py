@@ -10,15 +10,19 @@ from assets.registry import STAGES
 from assets.report import report_asset
 from assets.results import warehouse_asset
 from assets.stage import Replicate, Stage
-from ops.spec.study import StudySpec
+from ops.spec.study import StudySpec, more_seeds
 from pipeline import studies as declared
 
 OVER_ALL = {"warehouse": warehouse_asset, "charts": charts_asset, "report": report_asset}
 
 
 def replicates(studies: Sequence[StudySpec]) -> list[Replicate]:
-    """Each experiment with each of its seeds."""
-    return [Replicate(experiment, seed) for experiment in declared.experiments(studies) for seed in experiment.seeds]
+    """Each experiment with each of its seeds, those that only the job `<study>_more_seeds` runs among them."""
+    return [
+        Replicate(experiment, seed)
+        for experiment in declared.experiments(studies)
+        for seed in (*experiment.seeds, *more_seeds(experiment))
+    ]
 
 
 def build_assets(studies: Sequence[StudySpec], stages: Sequence[Stage] = STAGES) -> list[dg.AssetsDefinition]:

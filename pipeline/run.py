@@ -22,8 +22,8 @@ import duckdb
 
 from assets.registry import STAGES
 from assets.stage import Replicate, clock
-from ops.spec.study import StudySpec
-from pipeline.jobs import RESULTS
+from ops.spec.study import more_seeds
+from pipeline.jobs import MORE_SEEDS, RESULTS
 from pipeline.studies import StudyError, declared_studies
 from warehouse.store import Store
 
@@ -141,22 +141,26 @@ def _cell(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-def chosen(name: str) -> StudySpec:
-    """The declared study of that name. Raises StudyError."""
-    studies = {study.study: study for study in declared_studies()}
-    if name not in studies:
-        raise StudyError(f"there is no study {name!r}; declared are {', '.join(sorted(studies))}")
-    return studies[name]
+def chosen(name: str) -> list[Replicate]:
+    """What the job of that name computes: a study's name, or that with `_more_seeds`. Raises StudyError."""
+    found: dict[str, list[Replicate]] = {}
+    for study in declared_studies():
+        own = [Replicate(experiment, seed) for experiment in study.experiments for seed in experiment.seeds]
+        found[study.study] = own
+        if more := [Replicate(e, seed) for e in study.experiments for seed in more_seeds(e)]:
+            found[study.study + MORE_SEEDS] = own + more
+    if name not in found:
+        raise StudyError(f"there is no study {name!r}; declared are {', '.join(sorted(found))}")
+    return found[name]
 
 
 def main(name: str) -> int:
     """Run the study, print what came out, return the exit code."""
     try:
-        study = chosen(name)
+        replicates = chosen(name)
     except StudyError as error:
         error.show()
         return error.exit_code
-    replicates = [Replicate(experiment, seed) for experiment in study.experiments for seed in experiment.seeds]
     began = time.monotonic()
     invocation = secrets.token_hex(8)
     prepare_instance()

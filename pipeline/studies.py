@@ -53,7 +53,8 @@ def _read(path: Path) -> StudySpec:
 def _refuse_taken(sources: dict[tuple[str, str], Path], kind: str, text: str, path: Path) -> None:
     name = (kind, text)
     field = "study" if kind == "study" else f"experiments.{text}"
-    if text in RESERVED[kind] or (kind == "study" and "__" in text):
+    taken = kind == "study" and ("__" in text or text.endswith("_more_seeds"))
+    if text in RESERVED[kind] or taken:
         raise StudyError(f"{shown(path)}: {field}: {text!r} is the pipeline's own name; choose another one")
     if name in sources:
         raise StudyError(

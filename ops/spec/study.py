@@ -2,10 +2,10 @@
 
 import json
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
 
@@ -27,7 +27,10 @@ class SpecError(ValueError):
 
 
 class ExperimentSpec(SpecPart):
-    """One model on one task. `name` is unique over all studies; every seed gives a replicate of its own."""
+    """One model on one task. `name` is unique over all studies; every seed gives a replicate of its own.
+
+    `more_seeds` have assets too, but the study's job leaves them out and the job `<study>_more_seeds` adds them.
+    """
 
     name: Name
     study: Name
@@ -35,6 +38,7 @@ class ExperimentSpec(SpecPart):
     model: ModelSpec = ModelSpec()
     training: TrainingSpec = TrainingSpec()
     seeds: Seeds = (0,)
+    more_seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = ()
     accuracy: AccuracySpec = AccuracySpec()
     scoring: ScoringSpec = ScoringSpec()
     frequency_use: FrequencyUseSpec = FrequencyUseSpec()
@@ -68,8 +72,8 @@ class ExperimentSpec(SpecPart):
                     f"length begins at {lengths[0]}, but the task's sequences have "
                     f"{self.task.sequence_length} tokens; list only longer lengths, and that one"
                 )
-        if len(set(self.seeds)) != len(self.seeds):
-            raise ValueError("seeds must not repeat")
+        if len({*self.seeds, *self.more_seeds}) != len(self.seeds) + len(self.more_seeds):
+            raise ValueError("seeds must not repeat, neither in seeds nor in more_seeds")
         if self.training.batch_size > self.task.n_train:
             raise ValueError(
                 f"training.batch_size {self.training.batch_size} is more than task.n_train {self.task.n_train}"
@@ -124,6 +128,11 @@ class StudySpec(SpecPart):
     description: str
     executor: Literal["in_process", "multiprocess"] = "multiprocess"
     experiments: tuple[Experiment, ...]
+
+
+def more_seeds(experiment: Experiment) -> tuple[int, ...]:
+    """The seeds of an experiment that its study's own job leaves out."""
+    return experiment.more_seeds if isinstance(experiment, ExperimentSpec) else ()
 
 
 def canonical_json(value: Any) -> str:
