@@ -91,7 +91,7 @@ def get_or_compute(
         if artifact := store.get(stage.name, key):
             context.log.info(f"{stage.name} of {replicate}: another process has just computed it ({key[:12]})")
             return artifact, "hit"
-        refuse_edited_code(stage.code)
+        refuse_edited_code(stage.modules(replicate.experiment))
         context.log.info(f"{stage.name} of {replicate}: computing ({key[:12]})")
         began = time.monotonic()
         computed = stage.compute(Work(replicate, inputs, folder, context.log.info, observer(context)))

@@ -2,7 +2,7 @@
 
 import time
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assets import dataset
 from assets.stage import Check, Computed, Stage, Verdict, Work
@@ -17,22 +17,28 @@ OBSERVED_EVERY_S = 60.0
 
 def compute(work: Work) -> Computed:
     """Train, or go on training where a killed run stopped."""
-    from ops.tasks.registry import vocabulary_size
-    from ops.training.data import TrainingData
-    from ops.training.fit import fit
-
     experiment = work.replicate.experiment
     train = dataset.load(work.inputs["dataset"], "train")
     validation = dataset.load(work.inputs["dataset"], "validation")
-    fitted = fit(
-        task_data=TrainingData(train.ids, train.labels, validation.ids, validation.labels, validation.hops),
-        vocabulary_size=vocabulary_size(experiment.task),
-        model=experiment.model,
-        training=experiment.training,
-        seed=work.replicate.seed,
-        workdir=work.folder,
-        report=Reporter(work),
-    )
+    options: dict[str, Any] = {
+        "model": experiment.model,
+        "training": experiment.training,
+        "seed": work.replicate.seed,
+        "workdir": work.folder,
+        "report": Reporter(work),
+    }
+    if experiment.mixed_lengths is not None:
+        from ops.mixed_lengths import fit_mixed
+
+        mixed = experiment.mixed_lengths
+        fitted = fit_mixed(task=experiment.task, train=train, validation=validation, mixed_lengths=mixed, **options)
+    else:
+        from ops.tasks.registry import vocabulary_size
+        from ops.training.data import TrainingData
+        from ops.training.fit import fit
+
+        data = TrainingData(train.ids, train.labels, validation.ids, validation.labels, validation.hops)
+        fitted = fit(task_data=data, vocabulary_size=vocabulary_size(experiment.task), **options)
     digests = [sha256((folder / "model.safetensors").read_bytes()).digest() for folder in fitted.checkpoints.values()]
     n_distinct = len(set(digests))
     return Computed(
@@ -96,14 +102,18 @@ CHECKPOINTS = Stage(
     name="checkpoints",
     description="The trained model: its weights at every checkpoint step (safetensors), and the training log.",
     code=("ops.training.fit", "ops.tasks.registry"),
-    reads=lambda experiment: {
-        "model": experiment.model.model_dump(mode="json"),
-        "training": experiment.training.model_dump(mode="json"),
-    },
+    reads=lambda experiment: (
+        {
+            "model": experiment.model.model_dump(mode="json"),
+            "training": experiment.training.model_dump(mode="json"),
+        }
+        | ({"mixed_lengths": experiment.mixed_lengths.model_dump(mode="json")} if experiment.mixed_lengths else {})
+    ),
     compute=compute,
     inputs=("dataset",),
     tables=("training_log",),
     checks=(Check("checkpoints_distinct", "Every declared checkpoint step has weights, and no two are equal."),),
     kinds=("torch", "lightning", "safetensors"),
     exclusive=True,
+    code_if={"mixed_lengths": ("ops.mixed_lengths",)},
 )

@@ -78,9 +78,10 @@ class Computed:
 class Stage:
     """A step of every replicate's flow.
 
-    `code` names the ops modules whose syntax trees belong to the key, `reads` the spec fields, `inputs` the stages
-    it needs. `applies` says which experiments have the stage, if not told those that train on a task; `exclusive`
-    stages never run two at a time.
+    `code` names the ops modules whose syntax trees belong to the key, `code_if` those that belong to it where an
+    experiment declares an optional part (by the part's field), `reads` the spec fields, `inputs` the stages it needs.
+    `applies` says which experiments have the stage, if not told those that train on a task; `exclusive` stages never
+    run two at a time.
     """
 
     name: str
@@ -93,7 +94,13 @@ class Stage:
     checks: tuple[Check, ...] = ()
     kinds: tuple[str, ...] = ("python",)
     exclusive: bool = False
+    code_if: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     applies: Callable[[Any], bool] = lambda experiment: isinstance(experiment, ExperimentSpec)
+
+    def modules(self, experiment: Any) -> tuple[str, ...]:
+        """The roots of the code that computes the stage for `experiment`."""
+        declared = (modules for part, modules in self.code_if.items() if getattr(experiment, part) is not None)
+        return (*self.code, *(module for modules in declared for module in modules))
 
     def spec(self, replicate: Replicate) -> dict[str, Any]:
         """What the key says about the replicate: its name, its seed, and the fields that the stage reads."""
@@ -116,7 +123,8 @@ def plan(replicate: Replicate, stages: Sequence[Stage]) -> dict[str, str]:
         if missing := [name for name in stage.inputs if name not in keys]:
             raise ValueError(f"stage {stage.name} of {replicate} needs {missing[0]}, which is not planned before it")
         inputs = {name: keys[name] for name in stage.inputs}
-        keys[stage.name] = stage_key(stage.name, stage.spec(replicate), inputs, stage.code)
+        code = stage.modules(replicate.experiment)
+        keys[stage.name] = stage_key(stage.name, stage.spec(replicate), inputs, code)
     return keys
 
 

@@ -15,9 +15,10 @@ from ops.spec.evaluation import AccuracySpec, FrequencyUseSpec, ScoringSpec
 from ops.spec.extrapolation import LengthSpec
 from ops.spec.language_models import LanguageModelExperiment, PromptingExperiment
 from ops.spec.mechanism import MechanismSpec
+from ops.spec.mixed_lengths import MixedLengthsSpec
 from ops.spec.model import ModelSpec
 from ops.spec.part import Name, Seeds, SpecPart
-from ops.spec.task import TaskSpec
+from ops.spec.task import NumberTaskSpec, TaskSpec
 from ops.spec.theory import TheoryExperiment
 from ops.spec.training import TrainingSpec
 
@@ -45,6 +46,7 @@ class ExperimentSpec(SpecPart):
     ablation: AblationSpec | None = None
     length: LengthSpec | None = None
     mechanism: MechanismSpec | None = None
+    mixed_lengths: MixedLengthsSpec | None = None
 
     @model_validator(mode="after")
     def _samples_fit(self):
@@ -66,6 +68,8 @@ class ExperimentSpec(SpecPart):
             )
         if self.ablation is not None:
             self._ablation_fits(self.ablation)
+        if self.mixed_lengths is not None:
+            self._mixed_lengths_fit(self.mixed_lengths)
         for lengths in self.length.all_lengths if self.length else ():
             if lengths[0] < self.task.sequence_length:
                 raise ValueError(
@@ -93,6 +97,20 @@ class ExperimentSpec(SpecPart):
             )
         if deep := [layer for layers in ablation.layer_sets for layer in layers if layer >= self.model.n_layers]:
             raise ValueError(f"ablation.layer_sets names layer {deep[0]}; the last one is {self.model.n_layers - 1}")
+
+    def _mixed_lengths_fit(self, mixed: MixedLengthsSpec) -> None:
+        if mixed.shortest < self.task.sequence_length:
+            raise ValueError(
+                f"mixed_lengths.shortest is {mixed.shortest}, but the task's sequences have "
+                f"{self.task.sequence_length} tokens; raise it to that at least"
+            )
+        if not isinstance(self.task, NumberTaskSpec) and self.task.hops[-1] >= self.task.n_letters:
+            raise ValueError(
+                f"mixed_lengths needs letters off the path, but paths of {self.task.hops[-1]} hops may use all "
+                f"{self.task.n_letters} letters of the task; use fewer hops or more letters"
+            )
+        if self.training.compile:
+            raise ValueError("training.compile would compile every length of mixed_lengths anew; set it to false")
 
 
 Experiment = ExperimentSpec | CanonicalExperiment | LanguageModelExperiment | PromptingExperiment | TheoryExperiment

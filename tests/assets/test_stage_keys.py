@@ -30,6 +30,7 @@ def moved(more: str) -> set[str]:
         (", seeds: [0, 1, 2]", set()),
         (", model: {dropout: 0.2}", {"checkpoints", *EVALUATIONS}),
         (", model: {frequencies_rotating: [1]}", {"checkpoints", *EVALUATIONS}),
+        (", mixed_lengths: {shortest: 17, longest: 64}", {"checkpoints", *EVALUATIONS}),
         (", training: {checkpoint_every: 100}", {"checkpoints", *EVALUATIONS}),
         (", accuracy: {n_test: 100}", {"accuracy"}),
         (", accuracy: {last_on_all: false}", {"accuracy"}),
@@ -58,7 +59,7 @@ def test_task_seed_and_name_move_every_key():
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_the_code_that_a_stage_calls_is_in_its_key(stage: Stage):
     source = Path(assets.__file__).parent / f"{stage.name}.py"
-    covered = set(modules_of(stage.code))
+    covered = set(modules_of([*stage.code, *(name for names in stage.code_if.values() for name in names)]))
     called = {
         node.module
         for node in ast.walk(ast.parse(source.read_text()))
@@ -67,6 +68,19 @@ def test_the_code_that_a_stage_calls_is_in_its_key(stage: Stage):
     assert called
     # Progress only tells, and the kind of an experiment decides whether there is a stage at all, not what it gives.
     assert called <= covered | {"ops.training.progress", "ops.spec.study"}
+
+
+def test_mixed_lengths_add_their_field_and_their_code_and_others_have_neither():
+    checkpoints = next(stage for stage in STAGES if stage.name == "checkpoints")
+    plain, mixed = experiment(), experiment(", mixed_lengths: {shortest: 17, longest: 64}")
+    assert checkpoints.reads(mixed) == {**checkpoints.reads(plain), "mixed_lengths": {"shortest": 17, "longest": 64}}
+    assert checkpoints.reads(plain).keys() == {"model", "training"}
+    assert checkpoints.modules(plain) == checkpoints.code
+    assert checkpoints.modules(mixed) == (*checkpoints.code, "ops.mixed_lengths")
+    assert not any("mixed_lengths" in name for stage in STAGES for name in modules_of(stage.modules(plain)))
+    others = [stage for stage in STAGES if stage.applies(plain) and stage.name != "checkpoints"]
+    assert others
+    assert all(stage.modules(mixed) == stage.code for stage in others)
 
 
 def test_checks_and_verdicts_must_match():

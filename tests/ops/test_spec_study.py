@@ -69,6 +69,26 @@ def test_canonical_json_ignores_order_and_round_trips(mapping):
         (body("task: {name: letter}, training: {checkpoint_steps: [7000]}"), ["checkpoint_steps", "7000"]),
         (body("task: {name: letter}, training: {learning_rate: fast}"), ["learning_rate", "number"]),
         (body("task: {name: letter}, scoring: {n_inputs: 50000}"), ["scoring.n_inputs", "45600"]),
+        (
+            body("task: {name: letter}, mixed_lengths: {shortest: 9, longest: 64}"),
+            ["mixed_lengths.shortest is 9", "17"],
+        ),
+        (body("task: {name: letter}, mixed_lengths: {shortest: 64, longest: 17}"), ["mixed_lengths", "exchange them"]),
+        (
+            body("task: {name: letter}, mixed_lengths: {shortest: 17}"),
+            ["experiments.a.mixed_lengths.longest", "missing"],
+        ),
+        (
+            body("task: {name: letter}, mixed_lengths: {shortest: 17, longest: 64}, training: {compile: true}"),
+            ["training.compile", "set it to false"],
+        ),
+        (
+            body(
+                "task: {name: letter_matched, target_window: 1, pre_target_window: 3, hops: [4], n_train: 64}, "
+                "mixed_lengths: {shortest: 17, longest: 64}, training: {batch_size: 8}"
+            ),
+            ["mixed_lengths", "all 4 letters", "fewer hops"],
+        ),
         (body("task: {name: letter}, seeds: [1, 1]"), ["experiments.a", "seeds"]),
         (body(""), ["experiments.a.task", "missing"]),
         ("study: s\ndescription: d\nexperiments: {}", ["experiments", "at least one"]),
