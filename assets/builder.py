@@ -161,24 +161,38 @@ def result(
         if not summary["checks"][check.name]["passed"]:
             context.log.warning(f"check {check.name} failed: {summary['checks'][check.name]['measured']}")
     metadata: dict[str, Any] = {
-        "cache": cache,
-        "key": artifact.key,
-        "seconds": round(seconds, 2),
-        "computed_in_s": round(float(artifact.manifest["provenance"]["wall_s"]), 2),
-        "bytes": artifact.n_bytes,
-        "path": dg.MetadataValue.path(str(artifact.path)),
-        **{f"rows/{name}": rows for name, rows in summary["rows"].items()},
-        **{name: value for name, value in summary.items() if isinstance(value, (int, float, str))},
+        name: shortened(value)
+        for name, value in summary.items()
+        if isinstance(value, (int, float, str)) and name != "wall_s"  # computed_in_s says it for every stage
     }
-    if len(summary["rows"]) == 1:
-        metadata["dagster/row_count"] = next(iter(summary["rows"].values()))
     if curves := summary["curves"]:
         metadata["picture"] = dg.MetadataValue.md(preview.lines(stage.name, curves))
+    metadata |= {f"rows/{name}": rows for name, rows in summary["rows"].items()}
+    if len(summary["rows"]) == 1:
+        metadata["dagster/row_count"] = next(iter(summary["rows"].values()))
+    metadata |= figures(artifact, cache, seconds, artifact.path)
     return dg.MaterializeResult(
         data_version=dg.DataVersion(artifact.key),
         metadata=metadata,
         check_results=[check_result(check, Verdict(**summary["checks"][check.name])) for check in stage.checks],
     )
+
+
+def figures(artifact: Artifact, cache: str, seconds: float, path: Path) -> dict[str, Any]:
+    """The metadata that every asset has. `seconds` is what it took now, `computed_in_s` what it cost when computed."""
+    return {
+        "cache": cache,
+        "seconds": round(seconds, 2),
+        "computed_in_s": round(float(artifact.manifest["provenance"]["wall_s"]), 2),
+        "bytes": artifact.n_bytes,
+        "path": dg.MetadataValue.path(str(path)),
+        "key": artifact.key,
+    }
+
+
+def shortened(value: Any) -> Any:
+    """A float with four significant digits, for reading; anything else as it is."""
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def check_result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
@@ -187,7 +201,7 @@ def check_result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
         check_name=check.name,
         passed=verdict.passed,
         severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
-        metadata=dict(verdict.measured),
+        metadata={name: shortened(value) for name, value in verdict.measured.items()},
     )
 
 

@@ -1,21 +1,12 @@
 """Asset `charts`: every figure as a file of its own, fed by one SQL view."""
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
-from assets.builder import OWNERS, StoreResource, refuse_changed_specs
-from assets.results import (
-    DATABASE,
-    GROUP,
-    WAREHOUSE_CODE,
-    current_warehouse,
-    get_or_write,
-    planned_version,
-    report_result,
-)
+from assets.results import DATABASE, WAREHOUSE_CODE, Result, current_warehouse, get_or_write, result_asset
 from assets.stage import Replicate, Stage
 from warehouse.keys import stage_key
 from warehouse.store import Artifact, Store
@@ -30,35 +21,36 @@ def current_charts(
     warehouse, _ = current_warehouse(context, store, replicates, stages)
     inputs = {"warehouse": warehouse.key}
 
-    def render(folder: Path) -> None:
+    def write(folder: Path) -> Mapping[str, Any]:
         import duckdb
 
         from warehouse.charts.figures import save_all
 
         with duckdb.connect(str(warehouse.file(DATABASE)), read_only=True) as connection:
-            save_all(connection, folder)
+            drawn = save_all(connection, folder)
+        return {"figures": [{"file": f"{d.stem}.svg", "study": d.study or "", "title": d.title} for d in drawn]}
 
-    return get_or_write(context, store, "charts", stage_key("charts", {}, inputs, CODE), CODE, inputs, render, {})
+    return get_or_write(context, store, "charts", stage_key("charts", {}, inputs, CODE), CODE, inputs, write)
+
+
+def listed(artifact: Artifact) -> dict[str, Any]:
+    """Metadata: how many figures there are, and which."""
+    drawn = artifact.summary["figures"]
+    schema = dg.TableSchema([dg.TableColumn(name, "string") for name in ("file", "study", "title")])
+    return {"n_figures": len(drawn), "figures": dg.MetadataValue.table([dg.TableRecord(d) for d in drawn], schema)}
+
+
+CHARTS = Result(
+    name="charts",
+    description="Every figure as SVG, PNG and Vega-Lite, each drawn from SQL views.",
+    kinds=("altair", "sql"),
+    code=(*CODE, *WAREHOUSE_CODE),
+    current=current_charts,
+    exposed="charts",
+    told=listed,
+)
 
 
 def charts_asset(replicates: Sequence[Replicate], stages: Sequence[Stage], specs: str) -> dg.AssetsDefinition:
-    """The asset `charts`."""
-
-    @dg.asset(
-        key="charts",
-        deps=["warehouse"],
-        group_name=GROUP,
-        code_version=planned_version(replicates, stages, (*CODE, *WAREHOUSE_CODE)),
-        description="Every figure of the report as SVG and PNG, each drawn from one SQL view.",
-        kinds={"altair", "sql"},
-        owners=OWNERS,
-    )
-    def charts(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult:
-        refuse_changed_specs(context, specs)
-        began = time.monotonic()
-        opened = store.open()
-        artifact, cache = current_charts(context, opened, replicates, stages)
-        exposed = opened.expose(artifact, "charts")
-        return report_result(context, artifact, cache, time.monotonic() - began, exposed)
-
-    return charts
+    """The asset `charts`, store/charts/*.svg, *.png and *.vl.json."""
+    return result_asset(CHARTS, ["warehouse"], replicates, stages, specs)

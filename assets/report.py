@@ -1,21 +1,17 @@
-"""Asset `report`: the report over all experiments, store/report/index.html, readable without a network."""
+"""Asset `report`: the report over all experiments, store/report/index.html, readable without a network.
 
-import time
-from collections.abc import Sequence
+Its figures are those of the asset `charts`. The claims that it opens with are its asset checks.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
-from assets.builder import OWNERS, StoreResource, refuse_changed_specs
-from assets.results import (
-    DATABASE,
-    GROUP,
-    WAREHOUSE_CODE,
-    current_warehouse,
-    get_or_write,
-    planned_version,
-    report_result,
-)
+from assets import charts
+from assets.claims import claim_checks, claim_results, claims_table, json_rows
+from assets.results import DATABASE, WAREHOUSE_CODE, Result, current_warehouse, get_or_write, result_asset
 from assets.stage import Replicate, Stage
 from warehouse.keys import stage_key
 from warehouse.store import Artifact, Store
@@ -26,39 +22,39 @@ CODE = ("warehouse.charts.report",)
 def current_report(
     context: dg.AssetExecutionContext, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]
 ) -> tuple[Artifact, str]:
-    """The report over the database of this moment."""
+    """The report over the database and the figures of this moment."""
     warehouse, _ = current_warehouse(context, store, replicates, stages)
-    inputs = {"warehouse": warehouse.key}
+    drawn, _ = charts.current_charts(context, store, replicates, stages)
+    inputs = {"warehouse": warehouse.key, "charts": drawn.key}
 
-    def render(folder: Path) -> None:
+    def write(folder: Path) -> Mapping[str, Any]:
         import duckdb
 
         from warehouse.charts.report import render
+        from warehouse.charts.style import rows
 
         with duckdb.connect(str(warehouse.file(DATABASE)), read_only=True) as connection:
-            render(connection, folder)
+            render(connection, [drawn.file(name) for name in drawn.files], folder)
+            return {"claims": json_rows(rows(connection, "FROM claims"))}
 
-    return get_or_write(context, store, "report", stage_key("report", {}, inputs, CODE), CODE, inputs, render, {})
+    return get_or_write(context, store, "report", stage_key("report", {}, inputs, CODE), CODE, inputs, write)
+
+
+REPORT = Result(
+    name="report",
+    description="The verdict on every claim, what ran, and the figures with the SQL behind each, as one folder that "
+    "travels alone. Every claim is a check: it warns when the claim is not reproduced, and stops nothing.",
+    kinds=("html", "altair"),
+    code=(*CODE, *charts.CODE, *WAREHOUSE_CODE),
+    current=current_report,
+    exposed="report",
+    page="index.html",
+    told=lambda artifact: claims_table(artifact.summary["claims"]),
+    checks=claim_checks("report"),
+    judged=lambda artifact: claim_results(artifact.summary["claims"]),
+)
 
 
 def report_asset(replicates: Sequence[Replicate], stages: Sequence[Stage], specs: str) -> dg.AssetsDefinition:
-    """The asset `report`."""
-
-    @dg.asset(
-        key="report",
-        deps=["charts"],
-        group_name=GROUP,
-        code_version=planned_version(replicates, stages, (*CODE, *WAREHOUSE_CODE)),
-        description="What ran, the figures with the SQL behind each, and the claims, as one folder that travels alone.",
-        kinds={"html", "altair"},
-        owners=OWNERS,
-    )
-    def report(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult:
-        refuse_changed_specs(context, specs)
-        began = time.monotonic()
-        opened = store.open()
-        artifact, cache = current_report(context, opened, replicates, stages)
-        exposed = opened.expose(artifact, "report")
-        return report_result(context, artifact, cache, time.monotonic() - began, exposed / "index.html")
-
-    return report
+    """The asset `report`, store/report/index.html."""
+    return result_asset(REPORT, ["warehouse", "charts"], replicates, stages, specs)

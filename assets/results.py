@@ -1,4 +1,4 @@
-"""Assets over all experiments: the warehouse here, the charts and the report in modules of their own.
+"""Assets over all experiments: what they share, and the warehouse; the charts and the report have their own modules.
 
 Each makes sure of what it is made from, so that they never mix two states of the store, whoever else publishes.
 """
@@ -7,13 +7,14 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
-from assets.builder import OWNERS, StoreResource, asset_key, refuse_changed_specs
+from assets.builder import OWNERS, StoreResource, asset_key, figures, refuse_changed_specs
 from assets.provenance import provenance
 from assets.stage import Replicate, Stage, plan
 from warehouse.keys import refuse_edited_code, stage_key
@@ -22,6 +23,29 @@ from warehouse.store import Artifact, Store
 GROUP = "results"
 WAREHOUSE_CODE = ("warehouse.catalog",)
 DATABASE = "warehouse.duckdb"
+
+Current = Callable[[dg.AssetExecutionContext, Store, Sequence[Replicate], Sequence[Stage]], tuple[Artifact, str]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """An asset over all experiments.
+
+    `current` brings it up to date with the store and returns the artifact and "hit" or "miss"; `exposed` is the name
+    under which readers find it in the store's folder, and `page` the file in there that a person opens. `told` is more
+    metadata, `judged` the outcome of `checks`, both from the artifact's manifest, so that a hit has them too.
+    """
+
+    name: str
+    description: str
+    kinds: tuple[str, ...]
+    code: tuple[str, ...]
+    current: Current
+    exposed: str
+    page: str = ""
+    told: Callable[[Artifact], Mapping[str, Any]] = lambda artifact: {}
+    checks: tuple[dg.AssetCheckSpec, ...] = ()
+    judged: Callable[[Artifact], Sequence[dg.AssetCheckResult]] = lambda artifact: ()
 
 
 class Found:
@@ -73,10 +97,9 @@ def get_or_write(
     key: str,
     code: Sequence[str],
     inputs: Mapping[str, str],
-    write: Callable[[Path], object],
-    summary: Mapping[str, Any],
+    write: Callable[[Path], Mapping[str, Any]],
 ) -> tuple[Artifact, str]:
-    """The artifact and "hit" or "miss"; `write(folder)` fills the empty folder that is published."""
+    """The artifact and "hit" or "miss"; `write(folder)` fills the folder that is published and returns its summary."""
     if artifact := store.get(name, key):
         return artifact, "hit"
     with store.building(name, key) as work:
@@ -88,7 +111,7 @@ def get_or_write(
         made = work / "made"
         shutil.rmtree(made, ignore_errors=True)
         made.mkdir()
-        write(made)
+        summary = write(made)
         wall_s = time.monotonic() - began
 
         def move(folder: Path) -> None:
@@ -104,10 +127,15 @@ def current_warehouse(
     context: dg.AssetExecutionContext, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]
 ) -> tuple[Artifact, str]:
     """The database over everything that the store holds now."""
-    from warehouse.catalog import build
+    from warehouse.catalog import build, rows_by_table
 
     found = Found(store, replicates, stages)
     reads = {"files": digest_of_files("sql", "paper"), "experiments": found.rows}
+
+    def write(folder: Path) -> dict[str, Any]:
+        rows = rows_by_table(build(folder / DATABASE, found.artifacts.values(), found.rows))
+        return {"n_artifacts": len(found.artifacts), "missing": found.missing, "rows": rows}
+
     return get_or_write(
         context,
         store,
@@ -115,28 +143,7 @@ def current_warehouse(
         stage_key("warehouse", reads, found.keys, WAREHOUSE_CODE),
         WAREHOUSE_CODE,
         found.keys,
-        lambda folder: build(folder / DATABASE, found.artifacts.values(), found.rows),
-        {"n_artifacts": len(found.artifacts), "missing": found.missing},
-    )
-
-
-def report_result(
-    context: dg.AssetExecutionContext, artifact: Artifact, cache: str, seconds: float, exposed: Path, **more: Any
-) -> dg.MaterializeResult:
-    """What Dagster is told of an artifact over all experiments."""
-    said = "in the store, nothing computed" if cache == "hit" else "computed"
-    context.log.info(f"{artifact.stage}: {said}; {exposed}")
-    return dg.MaterializeResult(
-        data_version=dg.DataVersion(artifact.key),
-        metadata={
-            "cache": cache,
-            "key": artifact.key,
-            "seconds": round(seconds, 2),
-            "computed_in_s": round(float(artifact.manifest["provenance"]["wall_s"]), 2),
-            "bytes": artifact.n_bytes,
-            "path": dg.MetadataValue.path(str(exposed)),
-            **more,
-        },
+        write,
     )
 
 
@@ -150,42 +157,80 @@ def planned_version(replicates: Sequence[Replicate], stages: Sequence[Stage], co
     return stage_key("results", {"files": digest_of_files("sql", "paper")}, keys, code)
 
 
-def warehouse_asset(replicates: Sequence[Replicate], stages: Sequence[Stage], specs: str) -> dg.AssetsDefinition:
-    """The asset `warehouse`: one DuckDB file with every table and view, swapped in as store/warehouse.duckdb."""
+def result_asset(
+    result: Result, deps: Sequence[Any], replicates: Sequence[Replicate], stages: Sequence[Stage], specs: str
+) -> dg.AssetsDefinition:
+    """The Dagster asset of a result. `specs` is the digest of all declared studies."""
 
     @dg.asset(
-        key="warehouse",
-        deps=[
-            asset_key(replicate, stage)
-            for replicate in replicates
-            for stage in stages
-            if stage.applies(replicate.experiment)
-        ],
+        key=result.name,
+        deps=deps,
         group_name=GROUP,
-        code_version=planned_version(replicates, stages, WAREHOUSE_CODE),
-        description="Every table and view in one DuckDB file over all that the store holds, open to readers any time.",
-        kinds={"duckdb", "sql"},
+        code_version=planned_version(replicates, stages, result.code),
+        description=result.description,
+        kinds=set(result.kinds),
         owners=OWNERS,
+        check_specs=result.checks,
     )
-    def warehouse(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult:
+    def compute(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult:
         refuse_changed_specs(context, specs)
         began = time.monotonic()
         opened = store.open()
-        for path in opened.clean():
-            context.log.info(f"removed a dead writer's left-over {path}")
-        artifact, cache = current_warehouse(context, opened, replicates, stages)
-        exposed = opened.expose(artifact, DATABASE)
-        missing = artifact.summary["missing"]
-        if missing:
-            context.log.info(f"not in the store, so not in the warehouse: {', '.join(missing)}")
-        return report_result(
-            context,
-            artifact,
-            cache,
-            time.monotonic() - began,
-            exposed,
-            n_artifacts=artifact.summary["n_artifacts"],
-            missing=dg.MetadataValue.json(missing),
+        artifact, cache = result.current(context, opened, replicates, stages)
+        shown = opened.expose(artifact, result.exposed) / result.page
+        said = "in the store, nothing computed" if cache == "hit" else "computed"
+        context.log.info(f"{result.name}: {said}; {shown}")
+        return dg.MaterializeResult(
+            data_version=dg.DataVersion(artifact.key),
+            metadata={**result.told(artifact), **figures(artifact, cache, time.monotonic() - began, shown)},
+            check_results=result.judged(artifact),
         )
 
-    return warehouse
+    return compute
+
+
+def cleaned_warehouse(
+    context: dg.AssetExecutionContext, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]
+) -> tuple[Artifact, str]:
+    """`current_warehouse`, after the left-overs of dead writers are removed; says what the store lacks."""
+    for path in store.clean():
+        context.log.info(f"removed a dead writer's left-over {path}")
+    artifact, cache = current_warehouse(context, store, replicates, stages)
+    if missing := artifact.summary["missing"]:
+        context.log.info(f"not in the store, so not in the warehouse: {', '.join(missing)}")
+    return artifact, cache
+
+
+def tables(artifact: Artifact) -> dict[str, Any]:
+    """Metadata of the warehouse: rows of every table that has some, and what of the declared was not there."""
+    rows = artifact.summary["rows"]
+    records = [dg.TableRecord({"table": name, "rows": n}) for name, n in sorted(rows.items()) if n]
+    schema = dg.TableSchema([dg.TableColumn("table", "string"), dg.TableColumn("rows", "int")])
+    return {
+        "dagster/row_count": sum(rows.values()),
+        "artifacts": artifact.summary["n_artifacts"],
+        "tables": dg.MetadataValue.table(records, schema),
+        "not yet computed": dg.MetadataValue.json(artifact.summary["missing"]),
+    }
+
+
+WAREHOUSE = Result(
+    name="warehouse",
+    description="Every table and view in one DuckDB file over all that the store holds, open to readers any time.",
+    kinds=("duckdb", "sql"),
+    code=WAREHOUSE_CODE,
+    current=cleaned_warehouse,
+    exposed=DATABASE,
+    told=tables,
+)
+
+
+def warehouse_asset(replicates: Sequence[Replicate], stages: Sequence[Stage], specs: str) -> dg.AssetsDefinition:
+    """The asset `warehouse`: one DuckDB file with every table and view, swapped in as store/warehouse.duckdb."""
+    deps = [
+        asset_key(replicate, stage)
+        for replicate in replicates
+        for stage in stages
+        if stage.applies(replicate.experiment)
+    ]
+    return result_asset(WAREHOUSE, deps, replicates, stages, specs)

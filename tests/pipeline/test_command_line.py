@@ -70,6 +70,17 @@ def test_an_unknown_study_is_named(environment):
     assert err.startswith("Error: there is no study 'nonesuch'; declared are ")
 
 
+def test_a_wrong_study_is_one_sentence_and_nothing_runs(environment, tmp_path):
+    wrong = tmp_path / "studies" / "wrong.yaml"
+    wrong.write_text("study: s\ndescription: d\nexperiments: {a: {task: {name: number, target_window: 0}}}\n")
+    done = start([sys.executable, "-m", "pipeline.run", "tiny"], environment)
+    out, err = done.communicate()
+    assert (done.returncode, out) == (1, "")
+    assert err.count("\n") == 1
+    assert err.startswith(f"Error: {wrong}: experiments.a.task.target_window: ")
+    assert not (tmp_path / "store" / "artifacts").exists()
+
+
 def test_the_table_says_what_did_not_finish(tiny):
     replicates = [Replicate(experiment, 0) for experiment in tiny.experiments]
     due = sum(stage.applies(tiny.experiments[0]) for stage in STAGES)

@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 
 from assets.builder import StoreResource
+from assets.claims import declared_claims
 from assets.registry import STAGES
 from assets.stage import Replicate, plan
 from pipeline.factory import build_assets
@@ -62,7 +63,19 @@ def test_the_asset_graph(tiny):
     assert {key: value for key, value in seen.items() if key.startswith("tiny_letter/")} == LETTER_GRAPH
     assert {key for key in seen if "/" not in key} == {"charts", "report", "warehouse"}
     assert seen["warehouse"][0] == sorted(key for key in seen if "/" in key)
-    assert (seen["charts"][0], seen["report"][0]) == (["warehouse"], ["charts"])
+    assert (seen["charts"][0], seen["report"][0]) == (["warehouse"], ["charts", "warehouse"])
+
+
+def test_every_claim_is_a_check_of_the_report_that_blocks_nothing(tiny):
+    graph = repository(tiny).asset_graph
+    declared = declared_claims()
+    keys = graph.get_check_keys_for_assets({dg.AssetKey("report")})
+    assert {key.name.replace("_", "-") for key in keys} == {claim["id"] for claim in declared}
+    for claim in declared:
+        spec = graph.get_check_spec(dg.AssetCheckKey(dg.AssetKey("report"), claim["id"].replace("-", "_")))
+        assert not spec.blocking
+        assert claim["criterion"] in spec.description
+        assert claim["where"] in spec.description
 
 
 def test_every_table_of_an_asset_has_its_columns_described(tiny):

@@ -16,7 +16,8 @@ from warehouse.charts import (
     canonical_positions,
     restricted_training,
 )
-from warehouse.charts.figures import VEGA_LITE, draw, draw_all
+from warehouse.charts.drawing import VEGA_LITE
+from warehouse.charts.figures import draw, draw_all
 
 N, LAYERS, LENGTH = 64, 12, 8
 EVERY = list(range(LAYERS))
@@ -230,7 +231,7 @@ def _marks(value):
 
 
 def test_each_study_has_the_figures_that_it_has_rows_for(connection):
-    drawn = {(drawing.figure.NAME, drawing.study) for drawing in draw_all(connection)}
+    drawn = {(drawing.name, drawing.study) for drawing in draw_all(connection)}
     for figure, (study, _) in FIGURES.items():
         assert {place for name, place in drawn if name == figure.NAME} == {study}
     assert {place for name, place in drawn if name == "score_plane"} == {None}

@@ -8,7 +8,8 @@ import vl_convert
 
 from warehouse.catalog import views
 from warehouse.charts import style
-from warehouse.charts.figures import FIGURES, VEGA_LITE, draw, save_all
+from warehouse.charts.drawing import VEGA_LITE, load
+from warehouse.charts.figures import FIGURES, draw, save_all
 
 STUDIES = ("quick", "paper")
 MARKS = {
@@ -111,3 +112,4 @@ def test_figures_are_saved_as_pictures(nothing_ran, tmp_path):
         assert (tmp_path / f"{drawing.stem}.png").read_bytes().startswith(b"\x89PNG")
         assert (tmp_path / f"{drawing.stem}.svg").read_text(encoding="utf-8").startswith("<svg")
         assert json.loads((tmp_path / f"{drawing.stem}.vl.json").read_text(encoding="utf-8"))
+    assert load(tmp_path) == drawn

@@ -1,6 +1,7 @@
 """The report: complete, readable without a network or a script, and text from the database stays text."""
 
 import re
+import shutil
 from html.parser import HTMLParser
 
 import duckdb
@@ -8,7 +9,7 @@ import polars as pl
 import pytest
 
 from warehouse.catalog import claim_statements
-from warehouse.charts.figures import FIGURES
+from warehouse.charts.figures import FIGURES, save_all
 from warehouse.charts.report import render
 
 HOSTILE = '</script><script>alert(1)</script><img src="http://evil.example/x" onerror="alert(2)">&amp;'
@@ -35,6 +36,14 @@ class Page(HTMLParser):
             self.text.append(data)
 
 
+def rendered(connection, folder):
+    """The page of a report below `folder`, of figures drawn beside it and gone by the time it is read."""
+    save_all(connection, folder / "charts")
+    page = render(connection, sorted((folder / "charts").iterdir()), folder / "report")
+    shutil.rmtree(folder / "charts")
+    return page
+
+
 @pytest.fixture(scope="module")
 def one_study(tmp_path_factory, made_up_frames, build_database):
     """A report on the quick study of one seed, with a hostile name in place of one experiment's."""
@@ -46,7 +55,7 @@ def one_study(tmp_path_factory, made_up_frames, build_database):
     }
     folder = tmp_path_factory.mktemp("report")
     with duckdb.connect(str(build_database(folder, frames)), read_only=True) as connection:
-        page = render(connection, folder / "report")
+        page = rendered(connection, folder)
     return page, Page(page.read_text(encoding="utf-8"))
 
 
@@ -91,7 +100,7 @@ def test_every_query_lies_beside_the_report(one_study):
 
 
 def test_a_store_without_results_has_a_report(nothing_ran, tmp_path):
-    page = Page(render(nothing_ran, tmp_path / "report").read_text(encoding="utf-8"))
+    page = Page(rendered(nothing_ran, tmp_path).read_text(encoding="utf-8"))
     text = " ".join(page.text)
     assert f"{len(claim_statements())} not run" in text
     assert "Nothing has run yet." in text

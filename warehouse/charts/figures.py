@@ -2,10 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import duckdb
-import vl_convert
 
 import warehouse.charts.ablation as ablation
 import warehouse.charts.ablation_cumulative as ablation_cumulative
@@ -34,10 +33,8 @@ import warehouse.charts.trained_discrepancy as trained_discrepancy
 import warehouse.charts.training_loss as training_loss
 import warehouse.charts.value_patching as value_patching
 import warehouse.charts.where_it_breaks as where_it_breaks
+from warehouse.charts.drawing import Drawing, save
 from warehouse.charts.style import rows
-
-VEGA_LITE = "6.4"
-PIXEL_RATIO = 1.5
 
 
 class Figure(Protocol):
@@ -95,16 +92,6 @@ FIGURES: tuple[Figure, ...] = (
 )
 
 
-class Drawing(NamedTuple):
-    """A figure drawn for one study: `stem` names its files, `spec` is the Vega-Lite text."""
-
-    figure: Figure
-    study: str | None
-    stem: str
-    caption: str
-    spec: str
-
-
 def draw_all(connection: duckdb.DuckDBPyConnection) -> list[Drawing]:
     """Every figure for every study of the database, studies in alphabetical order, figures in that of FIGURES."""
     studies = [
@@ -112,7 +99,7 @@ def draw_all(connection: duckdb.DuckDBPyConnection) -> list[Drawing]:
     ]
     pairs = [(figure, study) for study in studies for figure in FIGURES if figure.PER_STUDY]
     drawn = [draw(connection, figure, study) for figure, study in pairs if _has_rows(connection, figure, study)]
-    done = {drawing.figure.NAME for drawing in drawn}
+    done = {drawing.name for drawing in drawn}
     return drawn + [draw(connection, figure, None) for figure in FIGURES if figure.NAME not in done]
 
 
@@ -123,20 +110,14 @@ def _has_rows(connection: duckdb.DuckDBPyConnection, figure: Figure, study: str)
 def draw(connection: duckdb.DuckDBPyConnection, figure: Figure, study: str | None) -> Drawing:
     """One figure of one study (None = everything)."""
     stem = figure.NAME if study is None else f"{figure.NAME}_{study}"
-    return Drawing(
-        figure, study, stem, figure.caption(connection, study), _text(figure.chart(connection, study).to_dict())
-    )
+    spec = _text(figure.chart(connection, study).to_dict())
+    return Drawing(figure.NAME, figure.TITLE, figure.VIEWS, study, stem, figure.caption(connection, study), spec)
 
 
 def save_all(connection: duckdb.DuckDBPyConnection, folder: Path) -> list[Drawing]:
-    """Draw every figure and write it to `folder` as <stem>.svg, .png and .vl.json (Vega-Lite with its data)."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Draw every figure and write it to `folder` as files (`warehouse.charts.drawing.save`)."""
     drawn = draw_all(connection)
-    for drawing in drawn:
-        svg = vl_convert.vegalite_to_svg(drawing.spec, vl_version=VEGA_LITE)
-        (folder / f"{drawing.stem}.svg").write_text(svg, encoding="utf-8")
-        (folder / f"{drawing.stem}.png").write_bytes(vl_convert.svg_to_png(svg, scale=PIXEL_RATIO))
-        (folder / f"{drawing.stem}.vl.json").write_text(drawing.spec, encoding="utf-8")
+    save(drawn, folder)
     return drawn
 
 

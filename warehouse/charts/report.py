@@ -1,5 +1,6 @@
 """The report: verdicts, what ran, every figure with the SQL behind it, in one folder that needs no network."""
 
+import shutil
 from collections.abc import Callable, Iterable
 from html import escape
 from importlib.resources import files
@@ -9,7 +10,7 @@ from typing import Any
 import duckdb
 import vl_convert
 
-from warehouse.charts.figures import VEGA_LITE, Drawing, save_all
+from warehouse.charts.drawing import VEGA_LITE, Drawing, load
 from warehouse.charts.style import rows
 
 SQL = files("warehouse") / "sql"
@@ -38,20 +39,23 @@ for (const place of document.querySelectorAll("[data-spec]")) {
 """
 
 
-def render(connection: duckdb.DuckDBPyConnection, folder: Path) -> Path:
+def render(connection: duckdb.DuckDBPyConnection, figures: Iterable[Path], folder: Path) -> Path:
     """Write index.html, figures/ (SVG, PNG, Vega-Lite) and sql/ (every view) into `folder`; return index.html.
 
-    `connection` is open on a results database (`warehouse.catalog.build`). Everything shown is a row of a view; text
-    from the database is escaped. Without a script the page shows the figures as pictures.
+    `connection` is open on a results database (`warehouse.catalog.build`), `figures` are the files that
+    `warehouse.charts.drawing.save` wrote; they are copied. Everything shown is a row of a view; text from the database
+    is escaped. Without a script the page shows the figures as pictures.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = save_all(connection, folder / "figures")
+    drawings = folder / "figures"
+    drawings.mkdir(parents=True, exist_ok=True)
+    for path in figures:
+        shutil.copyfile(path, drawings / path.name)
     queries = {entry.name: entry.read_text(encoding="utf-8") for entry in SQL.iterdir() if entry.name.endswith(".sql")}
     (folder / "sql").mkdir(exist_ok=True)
     for name, text in sorted(queries.items()):
         (folder / "sql" / name).write_text(text, encoding="utf-8")
     page = folder / "index.html"
-    page.write_text(_page(connection, drawn, queries), encoding="utf-8")
+    page.write_text(_page(connection, load(drawings), queries), encoding="utf-8")
     return page
 
 
@@ -189,12 +193,12 @@ def _table(records: Iterable[dict[str, Any]], columns: list[tuple[str, Callable[
 def _figure(drawing: Drawing, queries: dict[str, str]) -> str:
     """A figure as a picture that the script replaces by the live chart, its caption and its SQL."""
     stem = escape(drawing.stem, quote=True)
-    title = escape(drawing.figure.TITLE, quote=True)
+    title = escape(drawing.title, quote=True)
     spec = drawing.spec.replace("<", "\\u003c")
     sql = "\n".join(
         f"<details><summary>SQL: {escape(view)}</summary>"
         f'<a href="sql/{escape(view)}.sql">as a file</a><pre>{escape(queries[f"{view}.sql"])}</pre></details>'
-        for view in drawing.figure.VIEWS
+        for view in drawing.views
     )
     return (
         f'<section><h3>{title}</h3>\n<div class="figure" data-spec="spec-{stem}"><img src="figures/{stem}.svg" '
