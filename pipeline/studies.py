@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import dagster as dg
 
 from ops.spec.study import Experiment, SpecError, StudySpec, canonical_json, parse_study
 
@@ -13,8 +14,12 @@ OWN = Path(__file__).parent / "experiments"
 RESERVED = {"study": {"results", "warehouse", "charts", "report"}, "experiment": {"results"}}
 
 
-class StudyError(click.ClickException):
-    """A study that cannot be run: `dagster` prints the sentence alone, without a traceback, and exits with 1."""
+class StudyError(click.ClickException, dg.DagsterError):
+    """A study that cannot be run: `dagster` prints the sentence alone, without a traceback, and exits with 1.
+
+    A click error for the terminal's sake. A Dagster error since Dagster would wrap another one in its own when it loads
+    the project, and its pages would begin with that instead of the sentence.
+    """
 
 
 def folders() -> list[Path]:

@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-ASSETS = "{ assetNodes { assetKey { path } groupName kinds staleStatus jobNames } }"
+ASSETS = """{ assetNodes { assetKey { path } groupName kinds staleStatus jobNames
+    assetChecksOrError { ... on AssetChecks { checks { name blocking description } } } } }"""
 ERRORS = """{ workspaceOrError { ... on Workspace { locationEntries { locationOrLoadError {
     __typename ... on PythonError { message causes { message } } } } } } }"""
 
@@ -79,6 +80,9 @@ def test_every_declared_asset_is_shown(tmp_path):
             assert "quick" in node["jobNames"]
             assert "paper" not in node["jobNames"]
     assert {"paper", "quick", "results"} <= set(by_key["report"]["jobNames"])
+    claims = {check["name"]: check for check in by_key["report"]["assetChecksOrError"]["checks"]}
+    assert "near-perfect accuracy" in claims["number_solved"]["description"]
+    assert not any(check["blocking"] for check in claims.values())
 
 
 @pytest.mark.slow
@@ -90,5 +94,8 @@ def test_a_wrong_study_is_one_sentence(tmp_path):
         entries = ask(address, ERRORS)["workspaceOrError"]["locationEntries"]
     error = entries[0]["locationOrLoadError"]
     assert error["__typename"] == "PythonError"
-    messages = [error["message"], *(cause["message"] for cause in error["causes"])]
-    assert any(f"{wrong}: experiments.a.task.target_window: " in message for message in messages)
+    assert (
+        error["message"].strip().startswith(f"pipeline.studies.StudyError: {wrong}: experiments.a.task.target_window: ")
+    )
+    assert error["message"].strip().count("\n") == 0
+    assert error["causes"] == []
