@@ -8,6 +8,7 @@ import pytest
 
 import warehouse.charts.length as length_figure
 import warehouse.charts.where_it_breaks as breaks_figure
+from warehouse.charts import style
 from warehouse.charts.figures import draw
 
 LENGTHS = (17, 32, 64, 170, 340, 850, 2_000, 5_000)
@@ -168,3 +169,43 @@ def test_figures_show_every_curve_and_head(lengths):
     spec = json.loads(draw(lengths, breaks_figure, "paper").spec)
     rows = [row for data in spec["datasets"].values() for row in data]
     assert {row["name"] for row in rows if "name" in row} == {f"L{layer}" for layer in range(12)}
+
+
+def test_heads_whose_kind_differs_between_seeds_have_their_line(made_up_frames, database):
+    base = frames(made_up_frames, ("quick_number",), (0, 1))
+    other = pl.col("seed") == 1
+    made_up = {**base, "head_scores": base["head_scores"].with_columns(
+        **{score: pl.when(other).then(pl.lit(0.5)).otherwise(pl.col(score)) for score in ("positional", "symbolic")}
+    )}  # fmt: skip
+    connection = database(made_up)
+    kinds = {kind for (kind,) in connection.sql("SELECT DISTINCT kind FROM where_it_breaks").fetchall()}
+    assert any(" or " in kind for kind in kinds)
+    spec = json.loads(draw(connection, breaks_figure, "quick").spec)
+    lines = [row for data in spec["datasets"].values() for row in data if "lead" in row and "colour" in row]
+    assert {row["kind"] for row in lines} == kinds
+    assert {row["colour"] for row in lines if " or " in row["kind"]} == {style.NEUTRAL}
+
+    def panels(chart):
+        for part in ("vconcat", "hconcat"):
+            for child in chart.get(part, ()):
+                yield child
+                yield from panels(child)
+
+    leads = [p for p in panels(spec) if any(layer["mark"].get("type") == "line" for layer in p.get("layer", ()))]
+    assert leads
+    for panel in leads:
+        for layer in panel["layer"]:
+            if layer["mark"]["type"] in ("line", "text"):
+                assert layer["encoding"]["color"] == {"field": "colour", "scale": None, "type": "nominal"}
+
+
+def test_no_two_of_twenty_curves_look_alike():
+    names = [f"e{i}" for i in range(20)]
+    points = [
+        {"experiment": name, "length": n, "accuracy": 0.5, "low": 0.4, "high": 0.6} for name in names for n in LENGTHS
+    ]
+    (line,) = length_figure._accuracy(points, names).to_dict()["layer"]  # and no bands
+    scales = [line["encoding"][channel]["scale"] for channel in ("color", "strokeDash")]
+    assert all(scale["domain"] == names for scale in scales)
+    looks = {(colour, tuple(dash)) for colour, dash in zip(*(scale["range"] for scale in scales), strict=True)}
+    assert len(looks) == 20

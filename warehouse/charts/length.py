@@ -17,6 +17,8 @@ PALETTE = (
     "#117733", "#AA4499", "#332288", "#DDCC77", "#88CCEE", "#882255", "#44AA99", "#999933",
     "#555555", "#CC6677", "#6699CC", "#997700", "#000000", "#EE99AA", "#994455", "#77AADD",
 )  # fmt: skip
+DASHES = ([1, 0], [5, 3], [1, 2])  # a dash each time that the colours begin anew
+MOST_BANDS = 8  # more intervals on top of each other hide the curves
 HOP_COLOURS = ("#9BD3C0", "#3FA583", "#12704F", "#06382A")
 CHANGES = {
     "none": "plain",
@@ -52,7 +54,7 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
         "inference, and with the answer anywhere in the longer window; and how far each model gets (accuracy at "
         "multiples of the trained length, and the longest length up to which it stays above 0.9). Bands are 95 % "
         "intervals that allow for the sequences behind one prefix being alike; with several seeds they hold every "
-        f"seed's ({behind or 'no runs'}{'; …' if len(runs) > 4 else ''})."
+        f"seed's; with more than eight curves B has none ({behind or 'no runs'}{'; …' if len(runs) > 4 else ''})."
     )
 
 
@@ -109,7 +111,15 @@ Y = alt.Y("accuracy:Q", scale=alt.Scale(domain=[0, 1.02], nice=False), title="ac
 
 def _curves(points: list[dict], field: str, domain: list[str], colours: list[str], title: str, size: tuple) -> Any:
     scale = alt.Scale(domain=domain, range=colours)
-    legend = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=260, symbolStrokeWidth=3)
+    legend = alt.Legend(
+        title=None,
+        orient="bottom",
+        columns=2,
+        labelLimit=260,
+        symbolStrokeWidth=3,
+        symbolType="stroke",
+        symbolOpacity=1,
+    )
     base = alt.Chart(style.data(points)).encode(x=_x(points))
     colour = alt.Color(f"{field}:N", scale=scale, legend=legend)
     band = base.mark_area(opacity=0.2, clip=True).encode(y="low:Q", y2="high:Q", color=colour)
@@ -119,8 +129,14 @@ def _curves(points: list[dict], field: str, domain: list[str], colours: list[str
         tooltip=[f"{field}:N", "length:Q", alt.Tooltip("accuracy:Q", format=".3f"),
                  alt.Tooltip("low:Q", format=".3f"), alt.Tooltip("high:Q", format=".3f")],
     )  # fmt: skip
+    if len(domain) > len(PALETTE):
+        dashes = [DASHES[i // len(PALETTE) % len(DASHES)] for i in range(len(domain))]
+        line = line.encode(
+            strokeDash=alt.StrokeDash(f"{field}:N", scale=alt.Scale(domain=domain, range=dashes), legend=legend)
+        )
     heading = alt.TitleParams(title, anchor="start", fontSize=13)
-    return alt.layer(band, line).properties(width=size[0], height=size[1], title=heading)
+    layers = [band, line] if len(domain) <= MOST_BANDS else [line]
+    return alt.layer(*layers).properties(width=size[0], height=size[1], title=heading)
 
 
 def _bounds(connection: duckdb.DuckDBPyConnection) -> Any:

@@ -121,7 +121,7 @@ def _table(cells: list[dict], tasks: list[str], settings: list[str]) -> Any:
 
 
 def _text(cell: dict) -> str:
-    form = {"share": ".2f", "frequency ID": ".1f", "heads": ".1f"}.get(cell["unit"], ",.0f")
+    form = {"share": ".2f", "frequency ID": ".1f", "heads": ".3g"}.get(cell["unit"], ",.0f")
     if cell["value"] is None:
         return "–"
     spread = f" ({cell['low']:{form}} to {cell['high']:{form}})" if cell["n_seeds"] > 1 else ""

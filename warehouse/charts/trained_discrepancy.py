@@ -46,7 +46,9 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
             if p["experiment"] == experiment
         ]
         rows.append(
-            alt.hconcat(*(_panel(own, field, f"{experiment}: {title}") for field, title in COLUMNS), spacing=16)
+            alt.hconcat(
+                *(_panel(own, field, f"{experiment}: {title}") for field, title in COLUMNS), spacing=16
+            ).resolve_scale(y="shared")
         )
     key = style.key([(f"{kind} head", style.KIND_COLOURS[kind], "line") for kind in kinds])
     return style.finish(alt.vconcat(key, *rows, spacing=14), TITLE)
@@ -56,7 +58,7 @@ def _panel(points: list[dict], field: str, title: str) -> Any:
     lengths = sorted({p["length"] for p in points})
     base = alt.Chart(style.data(points)).encode(
         x=alt.X("length:Q", scale=alt.Scale(type="log", base=2, nice=False, domain=[lengths[0], lengths[-1] * 1.3]),
-                title="n (keys before the query)"),
+                title="n (keys before the query)", axis=alt.Axis(values=lengths, format="d")),
         y=alt.Y(f"{field}:Q", scale=alt.Scale(type="symlog", constant=0.01), title="gap of logits",
                 axis=alt.Axis(values=[0, 0.01, 0.1, 1, 10, 100], format="~g")),
         color=alt.Color("colour:N", scale=None),

@@ -13,6 +13,7 @@ VIEWS = ("where_it_breaks", "head_breaks")
 PER_STUDY = True
 
 QUERY = "hop"
+KINDS = ("positional", "symbolic", "mixed")
 
 
 def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
@@ -24,7 +25,7 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
         "symbolic or mixed), queries are the positions of the path. The black square marks the first length with less "
         "than half of the attention that the head had at the trained length. Right: the lead of the target's logit "
         "over the largest other one, mean over queries; below 0 the target has lost. Lines and cells are means over "
-        "seeds."
+        "seeds, a head whose kind differs between seeds is grey."
     )
 
 
@@ -48,20 +49,21 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     experiments = list(dict.fromkeys(cell["experiment"] for cell in cells))
     panels = [
         alt.hconcat(
-            _map([c for c in cells if c["experiment"] == e], [b for b in breaks if b["experiment"] == e], e),
+            _map([c for c in cells if c["experiment"] == e], [b for b in breaks if b["experiment"] == e], e, not i),
             _leads([c for c in cells if c["experiment"] == e]),
             spacing=30,
         ).resolve_scale(color="independent")
-        for e in experiments
+        for i, e in enumerate(experiments)
     ]
-    return style.finish(alt.vconcat(*panels, spacing=24).resolve_scale(color="independent"), TITLE)
+    key = style.key([(f"{kind} head", style.KIND_COLOURS[kind], "line") for kind in KINDS], width=560)
+    return style.finish(alt.vconcat(key, *panels, spacing=18).resolve_scale(color="independent"), TITLE)
 
 
 def _label(cell: dict) -> str:
     return f"{cell['name']} {cell['kind']}"
 
 
-def _map(cells: list[dict], breaks: list[dict], experiment: str) -> Any:
+def _map(cells: list[dict], breaks: list[dict], experiment: str, explained: bool) -> Any:
     heads = list(dict.fromkeys(_label(cell) for cell in cells))
     lengths = sorted({cell["length"] for cell in cells})
     x = alt.X("length:O", sort=lengths, title="tokens", axis=alt.Axis(labelAngle=-45))
@@ -73,7 +75,7 @@ def _map(cells: list[dict], breaks: list[dict], experiment: str) -> Any:
         color=alt.Color(
             "target_mass:Q",
             scale=alt.Scale(domain=[0, 1], scheme="viridis"),
-            legend=alt.Legend(title="attention on target", orient="top", gradientLength=160),
+            legend=alt.Legend(title="attention on target", orient="top", gradientLength=160) if explained else None,
         ),
         tooltip=["label:N", "length:O", alt.Tooltip("target_mass:Q", format=".3f"),
                  alt.Tooltip("kept_share:Q", format=".3f"), alt.Tooltip("lead:Q", format=".2f")],
@@ -94,27 +96,28 @@ def _map(cells: list[dict], breaks: list[dict], experiment: str) -> Any:
 
 def _leads(cells: list[dict]) -> Any:
     lengths = sorted({cell["length"] for cell in cells})
-    base = alt.Chart(style.data([cell | {"label": _label(cell)} for cell in cells]))
-    line = base.mark_line(strokeWidth=1.6, clip=True).encode(
-        x=alt.X("length:Q", scale=alt.Scale(type="log", domain=[lengths[0], lengths[-1]], nice=False), title="tokens",
-                axis=alt.Axis(values=[n for n in (17, 50, 100, 500, 1_000, 5_000) if lengths[0] <= n <= lengths[-1]],
-                              format="d")),
-        y=alt.Y("lead:Q", title="lead of the target (logit)"),
-        detail="name:N",
-        color=alt.Color("kind:N", scale=style.kind_scale("positional", "symbolic", "mixed"),
-                        legend=alt.Legend(title=None, orient="top")),
-        tooltip=["label:N", "length:Q", alt.Tooltip("lead:Q", format=".2f")],
-    )  # fmt: skip
-    ends = [cell | {"label": _label(cell)} for cell in cells if cell["length"] == lengths[-1]]
-    text = (
-        alt.Chart(style.data(ends))
-        .mark_text(align="left", dx=4, fontSize=10)
+    drawn = [
+        cell | {"label": _label(cell), "colour": style.KIND_COLOURS.get(cell["kind"], style.NEUTRAL)} for cell in cells
+    ]
+    scale = alt.Scale(type="log", domain=[lengths[0], lengths[-1]], nice=False)
+    ticks = [n for n in (17, 50, 100, 500, 1_000, 5_000) if lengths[0] <= n <= lengths[-1]]
+    x = alt.X("length:Q", scale=scale, title="tokens", axis=alt.Axis(values=ticks, format="d"))
+    colour = alt.Color("colour:N", scale=None)
+    line = (
+        alt.Chart(style.data(drawn))
+        .mark_line(strokeWidth=1.6, clip=True)
         .encode(
-            x=alt.X("length:Q", scale=alt.Scale(type="log", domain=[lengths[0], lengths[-1]], nice=False)),
-            y="lead:Q",
-            text="name:N",
-            color=alt.Color("kind:N", scale=style.kind_scale("positional", "symbolic", "mixed"), legend=None),
+            x=x,
+            y=alt.Y("lead:Q", title="lead of the target (logit)"),
+            detail="name:N",
+            color=colour,
+            tooltip=["label:N", "length:Q", alt.Tooltip("lead:Q", format=".2f")],
         )
+    )
+    text = (
+        alt.Chart(style.data([cell for cell in drawn if cell["length"] == lengths[-1]]))
+        .mark_text(align="left", dx=4, fontSize=10)
+        .encode(x=x, y="lead:Q", text="name:N", color=colour)
     )
     zero = alt.Chart(style.data([{"lead": 0.0}])).mark_rule(strokeDash=[4, 3], color=style.NEUTRAL).encode(y="lead:Q")
     n_heads = len({cell["name"] for cell in cells})
