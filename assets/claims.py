@@ -9,8 +9,11 @@ from typing import Any
 
 import dagster as dg
 
+from assets.builder import shortened
+
 CLAIMS = files("warehouse") / "paper" / "claims.csv"
 NOT_REPRODUCED = "not reproduced"
+NOT_RUN = "not run"
 
 
 def declared_claims() -> list[dict[str, str]]:
@@ -81,7 +84,7 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     records = [dg.TableRecord({head: _text(claim[name]) for head, name in columns.items()}) for claim in claims]
     schema = dg.TableSchema([dg.TableColumn(head, "string") for head in columns])
     return {
-        **{f"claims {verdict}": n for verdict, n in sorted(counts.items(), reverse=True)},
+        **{f"claims {verdict}": counts[verdict] for verdict in ("reproduced", NOT_REPRODUCED, NOT_RUN)},
         "claims": dg.MetadataValue.table(records, schema),
     }
 
@@ -92,7 +95,7 @@ def _details(claim: Mapping[str, Any]) -> dict[str, Any]:
     details = {
         "verdict": claim["verdict"],
         "measure": claim["measure"],
-        "measured": claim["measured"],
+        "measured": shortened(claim["measured"]),
         "interval (lowest to highest run)": None if low is None or high is None else f"{low:.4g} to {high:.4g}",
         "criterion": claim["criterion"],
         "paper": claim["paper_value"],
@@ -105,7 +108,7 @@ def _details(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sentence(claim: Mapping[str, Any]) -> str:
-    if claim["verdict"] == "not run":
+    if claim["verdict"] == NOT_RUN:
         return "not run: the store has nothing to decide it by"
     return f"{claim['verdict']}: measured {_text(claim['measured'])}, criterion {claim['criterion']}"
 

@@ -116,6 +116,20 @@ def measured(warehouse: Path) -> dict[tuple[str, int], dict[str, Any]]:
     return {(row["experiment"], row["seed"]): row for row in rows}
 
 
+def verdicts(warehouse: Path) -> str:
+    """One line: how many of the papers' claims have which verdict, those that are not reproduced by name."""
+    if not warehouse.is_file():
+        return "claims: not decided, there is no warehouse yet"
+    with duckdb.connect(str(warehouse), read_only=True) as connection:
+        found = connection.sql("SELECT verdict, id FROM claims").fetchall()
+    parts = []
+    for verdict in ("reproduced", "not reproduced", "not run"):
+        claims = [claim for given, claim in found if given == verdict]
+        named = f" ({', '.join(claims)})" if claims and verdict == "not reproduced" else ""
+        parts.append(f"{len(claims)} {verdict}{named}")
+    return "claims: " + ", ".join(parts)
+
+
 def table(replicates: Sequence[Replicate], did: dict[str, Ran], found: dict[tuple[str, int], dict[str, Any]]) -> str:
     """The table that a run ends with: one line an experiment and seed."""
     lines = [["experiment", "seed", "accuracy by hops", "pure positional", "pure symbolic", "cache", "seconds"]]
@@ -134,7 +148,14 @@ def table(replicates: Sequence[Replicate], did: dict[str, Ran], found: dict[tupl
             ]
         )
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+    numbers = {1, len(widths) - 1}
+    return "\n".join(
+        "  ".join(
+            cell.rjust(w) if i in numbers else cell.ljust(w)
+            for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    )
 
 
 def _cell(value: Any) -> str:
@@ -178,10 +199,13 @@ def main(name: str) -> int:
     print()
     print(table(replicates, each, measured(store.root / "warehouse.duckdb")))
     print()
+    print(verdicts(store.root / "warehouse.duckdb"))
     if code:
         print(f"{name}: failed; finished stages are kept, and the next run goes on from there.")
     elif not misses and not over_all.misses:
         print(f"{name}: everything was in the store, nothing was computed ({clock(time.monotonic() - began)}).")
+    elif not misses:
+        print(f"{name}: every stage was in the store; the report was renewed in {clock(time.monotonic() - began)}.")
     else:
         print(f"{name}: {misses} stages computed in {clock(time.monotonic() - began)}.")
     report = store.root / "report" / "index.html"

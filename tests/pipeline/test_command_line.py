@@ -1,16 +1,18 @@
 """The commands a person types, in processes of their own."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from assets.registry import STAGES
 from assets.stage import Replicate
-from pipeline.run import Ran, measured, table
+from pipeline.run import Ran, measured, table, verdicts
 from warehouse.store import Store
 
 DAGSTER = [sys.executable, "-W", "ignore", "-m", "dagster", "job", "execute", "-m", "pipeline.definitions", "-j"]
@@ -56,6 +58,7 @@ def test_two_runs_at_once_share_the_work_and_a_third_computes_nothing(environmen
     lines = out.strip().splitlines()
     assert lines[-1] == str(tmp_path / "store" / "report" / "index.html")
     assert lines[-2].startswith("tiny: everything was in the store, nothing was computed")
+    assert re.fullmatch(r"claims: \d+ reproduced, \d+ not reproduced.*, \d+ not run", lines[-3])
     assert lines[0].split()[:2] == ["experiment", "seed"]
     assert [line.split()[0] for line in lines[1:3]] == ["tiny_letter", "tiny_number"]
     assert all(" hit " in line for line in lines[1:3])
@@ -95,3 +98,13 @@ def test_the_table_says_what_did_not_finish(tiny):
 
 def test_no_warehouse_means_no_rows(tmp_path):
     assert measured(tmp_path / "warehouse.duckdb") == {}
+    assert verdicts(tmp_path / "warehouse.duckdb") == "claims: not decided, there is no warehouse yet"
+
+
+def test_claims_that_are_not_reproduced_are_named(tmp_path):
+    with duckdb.connect(str(tmp_path / "warehouse.duckdb")) as connection:
+        connection.execute("CREATE TABLE claims (id VARCHAR, verdict VARCHAR)")
+        connection.execute(
+            "INSERT INTO claims VALUES ('a', 'reproduced'), ('b', 'not reproduced'), ('c', 'reproduced')"
+        )
+    assert verdicts(tmp_path / "warehouse.duckdb") == "claims: 2 reproduced, 1 not reproduced (b), 0 not run"
