@@ -219,8 +219,7 @@ def _attention_rows(module, query, key, value, mask, kwargs, position):
 
 def _read_rotation(still_query, still_key, query, key, cos, sin, module) -> Rotation | None:
     """The rotation that turns both contents into what the attention received; None if nothing turns."""
-    stands = [torch.allclose(a, b, rtol=1e-6, atol=1e-6) for a, b in ((still_query, query), (still_key, key))]
-    if all(stands):
+    if all(torch.allclose(a, b, rtol=1e-6, atol=1e-6) for a, b in ((still_query, query), (still_key, key))):
         return None
     dim, width = key.shape[-1], cos.shape[-1]
     spread = [(cos, sin)]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ops.language_models.profile import PromptProfile, profile_prompt
 from ops.language_models.prompt import Prompt
@@ -108,50 +108,48 @@ def average_frequencies(frequencies: pl.DataFrame) -> pl.DataFrame:
 
 
 def _head_rows(number: int, profile: PromptProfile, taus: Sequence[float]) -> pl.DataFrame:
-    parts = []
-    for layer in profile.layers:
-        n_heads, n_taus = layer.scores.shape[:2]
-        head = torch.arange(n_heads).repeat_interleave(n_taus)
-        parts.append(
-            pl.DataFrame(
-                {
-                    "prompt": number,
-                    "layer": layer.layer,
-                    "head": head.numpy(),
-                    "tau": list(taus) * n_heads,
-                    "positional": layer.scores[..., 0].flatten().numpy(),
-                    "symbolic": layer.scores[..., 1].flatten().numpy(),
-                    "own_mass": layer.own_mass[head].numpy(),
-                    "sink_mass": layer.sink_mass[head].numpy(),
-                    "layer_type": layer.layer_type,
-                    "random_positional": layer.random_scores[..., 0].flatten().numpy(),
-                    "random_symbolic": layer.random_scores[..., 1].flatten().numpy(),
-                    "answered": profile.answered,
-                },
-                schema=HEADS,
-            )
-        )
-    return pl.concat(parts).fill_nan(None)
+    layers, n_taus = profile.layers, len(taus)
+    counts = [layer.scores.shape[0] * n_taus for layer in layers]
+    scores = torch.cat([layer.scores.flatten(0, 1) for layer in layers])
+    drawn = torch.cat([layer.random_scores.flatten(0, 1) for layer in layers])
+    columns = {
+        "layer": _repeated([layer.layer for layer in layers], counts),
+        "head": torch.cat([torch.arange(layer.scores.shape[0]).repeat_interleave(n_taus) for layer in layers]),
+        "tau": torch.tensor(taus, dtype=torch.float64).repeat(len(scores) // n_taus),
+        "positional": scores[:, 0],
+        "symbolic": scores[:, 1],
+        "own_mass": torch.cat([layer.own_mass.repeat_interleave(n_taus) for layer in layers]),
+        "sink_mass": torch.cat([layer.sink_mass.repeat_interleave(n_taus) for layer in layers]),
+        "random_positional": drawn[:, 0],
+        "random_symbolic": drawn[:, 1],
+    }
+    kinds = [layer.layer_type for layer, count in zip(layers, counts, strict=True) for _ in range(count)]
+    tags = {"prompt": number, "layer_type": kinds, "answered": profile.answered}
+    return _frame(columns, tags, HEADS)
 
 
 def _frequency_rows(number: int, profile: PromptProfile) -> pl.DataFrame:
-    parts = [pl.DataFrame(schema=FREQUENCIES)]
-    for layer in profile.layers:
-        n_heads, n_planes = layer.variance_share.shape
-        plane = torch.arange(n_planes).repeat(n_heads)
-        parts.append(
-            pl.DataFrame(
-                {
-                    "prompt": number,
-                    "layer": layer.layer,
-                    "head": torch.arange(n_heads).repeat_interleave(n_planes).numpy(),
-                    "frequency_id": (plane + 1).numpy(),
-                    "theta": layer.theta[plane].numpy(),
-                    "positional": layer.plane_scores[..., 0].flatten().numpy(),
-                    "symbolic": layer.plane_scores[..., 1].flatten().numpy(),
-                    "logit_variance_share": layer.variance_share.flatten().numpy(),
-                },
-                schema=FREQUENCIES,
-            )
-        )
-    return pl.concat(parts).fill_nan(None)
+    layers = profile.layers
+    sizes = [layer.variance_share.shape for layer in layers]
+    planes = [torch.arange(n_planes).repeat(n_heads) for n_heads, n_planes in sizes]
+    scores = torch.cat([layer.plane_scores.flatten(0, 1) for layer in layers])
+    columns = {
+        "layer": _repeated([layer.layer for layer in layers], [n_heads * n_planes for n_heads, n_planes in sizes]),
+        "head": torch.cat([torch.arange(n_heads).repeat_interleave(n_planes) for n_heads, n_planes in sizes]),
+        "frequency_id": torch.cat(planes) + 1,
+        "theta": torch.cat([layer.theta[plane] for layer, plane in zip(layers, planes, strict=True)]),
+        "positional": scores[:, 0],
+        "symbolic": scores[:, 1],
+        "logit_variance_share": torch.cat([layer.variance_share.flatten() for layer in layers]),
+    }
+    return _frame(columns, {"prompt": number}, FREQUENCIES)
+
+
+def _repeated(values: Sequence[int], counts: Sequence[int]) -> Tensor:
+    return torch.repeat_interleave(torch.tensor(values), torch.tensor(counts))
+
+
+def _frame(columns: dict[str, Tensor], tags: dict[str, Any], schema: dict[str, Any]) -> pl.DataFrame:
+    """Columns and constant tags in the schema's order and types; NaN, an undefined score, becomes null."""
+    found = tags | {name: column.numpy() for name, column in columns.items()}
+    return pl.DataFrame({name: found[name] for name in schema}, schema=schema).fill_nan(None)

@@ -31,8 +31,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
     return (
         "One cell a head: layers to the right, heads downwards; left the positional score, right the symbolic one, "
-        "mean over prompts. White cells have no score (fewer than two blocks in the head's window). Median positional "
-        f"score of the first and of the second half of the layers: {said or 'not run yet'}."
+        "mean over prompts, from 0 (pale) to 1 (full colour). Empty cells have no score (fewer than two blocks in the "
+        "head's window). Median positional score of the first and of the second half of the layers: "
+        f"{said or 'not run yet'}."
     )
 
 
@@ -49,12 +50,13 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     rows = []
     for model, prompts in dict.fromkeys((cell["model"], cell["prompts"]) for cell in cells):
         chosen = [cell for cell in cells if (cell["model"], cell["prompts"]) == (model, prompts)]
-        maps = (_map(chosen, kind, f"{model}: {prompts}, {kind} score") for kind in ("positional", "symbolic"))
+        legend = None if rows else alt.Legend(orient="top", title="score", gradientLength=120)
+        maps = (_map(chosen, kind, f"{model}: {prompts}, {kind} score", legend) for kind in ("positional", "symbolic"))
         rows.append(alt.hconcat(*maps).resolve_scale(color="independent"))
     return style.finish(alt.vconcat(*rows).resolve_scale(color="independent"), TITLE)
 
 
-def _map(cells: list[dict], kind: str, title: str) -> Any:
+def _map(cells: list[dict], kind: str, title: str, legend: alt.Legend | None) -> Any:
     n_layers, n_heads = (1 + max(cell[name] for cell in cells) for name in ("layer", "head"))
     return (
         alt.Chart(style.data(cells))
@@ -65,7 +67,7 @@ def _map(cells: list[dict], kind: str, title: str) -> Any:
             color=alt.Color(
                 f"{kind}:Q",
                 scale=alt.Scale(domain=[0, 1], range=["#F7F7F7", style.KIND_COLOURS[kind]]),
-                legend=None,
+                legend=legend,
             ),
             tooltip=["layer:O", "head:O", "layer_type:N", alt.Tooltip("positional:Q", format=".3f"),
                      alt.Tooltip("symbolic:Q", format=".3f"), alt.Tooltip("centroid:Q", format=".1f")],
