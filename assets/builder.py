@@ -165,6 +165,10 @@ def result(
         for name, value in summary.items()
         if isinstance(value, (int, float, str)) and name != "wall_s"  # computed_in_s says it for every stage
     }
+    for name, values in summary.items():
+        if name not in ("rows", "checks", "curves") and isinstance(values, dict):
+            shown = {key: value for key, value in values.items() if isinstance(value, (int, float))}
+            metadata |= {f"{name}/{key}": shortened(value) for key, value in shown.items()}
     if curves := summary["curves"]:
         metadata["picture"] = dg.MetadataValue.md(preview.lines(stage.name, curves))
     metadata |= {f"rows/{name}": rows for name, rows in summary["rows"].items()}

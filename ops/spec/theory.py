@@ -19,7 +19,7 @@ class TheorySpec(SpecPart):
 
     index_angles: tuple[Angle, ...] = (0.8, 1.0, 0.5, 2.4, 0.1, 0.0027)
     retrieval_angles: tuple[Angle, ...] = (0.0027, 0.0056, 0.001, 0.0004, 0.01, 0.1)
-    n_letters: Annotated[int, Field(ge=2, le=1_000)] = 8
+    n_letters: Annotated[int, Field(ge=5, le=1_000)] = 8  # 4 hops use four, and a token off the path one more
     longest: Annotated[int, Field(ge=2, le=100_000)] = 1_000
     construction_lengths: tuple[Annotated[int, Field(ge=2, le=10_000)], ...] = (2, 4, 8, 16, 32, 64, 128)
     n_random: Count = 100_000

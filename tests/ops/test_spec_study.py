@@ -109,3 +109,9 @@ def test_a_wrong_study_gets_one_sentence(text, words):
     assert message.startswith("studies/s.yaml")
     assert "\n" not in message
     assert all(word in message for word in words), message
+
+
+def test_a_theory_with_too_few_letters_is_refused():
+    text = "study: s\ndescription: d\nexperiments: {t: {theory: {n_letters: 4}}}\n"
+    with pytest.raises(SpecError, match=r"s\.yaml: experiments\.t\.theory\.n_letters"):
+        parse_study(text, "s.yaml")
