@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from bench.measure import interleaved, row
+from bench.measure import REPEATS, interleaved, row
 from ops.canonical.evaluation import angles
 from ops.canonical.training import train
 from ops.interventions import Ablation, ablated_logits
@@ -46,7 +46,7 @@ def rows(quick: bool = False) -> list[dict[str, Any]]:
         for i in range(len(theta)):
             train(task, theta[i : i + 1], [0], training)
 
-    repeats = 1 if quick else 3
+    repeats = 1 if quick else REPEATS
     taken = interleaved(
         {"shared": shared, "forwards": forwards, "stacked": stacked, "one by one": one_by_one}, repeats=repeats
     )

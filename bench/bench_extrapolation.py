@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from bench.measure import interleaved, row
+from bench.measure import REPEATS, interleaved, row
 from ops.extrapolation import logits_behind, read_prefix
 from ops.lengthening import joined, lengthen
 from ops.model.gptj import GPTJ
@@ -39,7 +39,7 @@ def rows(quick: bool = False) -> list[dict[str, Any]]:
         error = (shared()[:n_plain] - plain()).abs().max().item()
         if error > AGREE:
             raise AssertionError(f"shared prefix and plain forward differ by {error} at {length} tokens")
-        taken = interleaved({"ours": shared, "plain": plain}, repeats=1 if quick else 3)
+        taken = interleaved({"ours": shared, "plain": plain}, repeats=1 if quick else REPEATS)
         found.append(
             row(
                 f"extrapolation_at_{length}",

@@ -1,33 +1,23 @@
 """Discrepancy and exclusion bound by reasoning, against enumerating inputs and permutations.
 
-    python bench/bench_theory.py
-
-Writes nothing. Brute force enumerates the inputs of one short length (Retrieval) and all permutations of 8 keys; the
+Brute force enumerates the inputs of one short length (Retrieval) and all permutations of 8 keys; the
 ratios grow factorially with length.
 """
 
-import argparse
 import itertools
-import json
 import math
-import platform
-import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 
+from bench.measure import REPEATS, interleaved, row
 from ops.theory.discrepancy import index_discrepancy, retrieval_discrepancy
 from ops.theory.exclusion import bound_by_enumeration, exclusion
 
-COMMAND = "python bench/bench_theory.py"
+COMMAND = "python -m bench theory"
 N, LETTERS, THETA = 6, 8, 0.0027
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def every_retrieval_gap() -> tuple[float, float, float]:
@@ -51,35 +41,27 @@ def every_index_gap() -> list[float]:
     return found
 
 
-def rows() -> list[dict]:
-    """One row a computation: name, ours_s, theirs_s (brute force), ratio, machine, command. One thread, best of 3."""
+def rows(quick: bool = False) -> list[dict[str, Any]]:
+    """`discrepancy_retrieval`, `discrepancy_index`, `exclusion_bound`: on one thread, theirs by brute force."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     logits = torch.randn(20, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    pairs: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
-        (f"Retrieval's discrepancy, n = {N}, {LETTERS} letters", lambda: retrieval_discrepancy([N], THETA, LETTERS),
-         every_retrieval_gap),
-        ("Index's discrepancy, n = 2 to 1,000", lambda: index_discrepancy(range(2, 1_001), 0.8), every_index_gap),
-        ("exclusion bound, 8 keys, 20 inputs", lambda: exclusion(logits), lambda: bound_by_enumeration(logits)),
-    ]  # fmt: skip
+    pairs: dict[str, tuple[Callable[[], object], Callable[[], object], str]] = {
+        "discrepancy_retrieval": (
+            lambda: retrieval_discrepancy([N], THETA, LETTERS), every_retrieval_gap, f"n = {N}, {LETTERS} letters"
+        ),
+        "discrepancy_index": (
+            lambda: index_discrepancy(range(2, 1_001), 0.8), every_index_gap, "n = 2 to 1,000"
+        ),
+        "exclusion_bound": (
+            lambda: exclusion(logits), lambda: bound_by_enumeration(logits), "8 keys, 20 inputs"
+        ),
+    }  # fmt: skip
     found = []
-    for name, ours, theirs in pairs:
-        quick, slow = (min(_seconds(work) for _ in range(3)) for work in (ours, theirs))
+    for name, (ours, theirs, what) in pairs.items():
+        taken = interleaved({"ours": ours, "theirs": theirs}, 1 if quick else REPEATS)
         found.append(
-            {
-                "name": f"{name} (theirs: brute force)",
-                "ours_s": quick,
-                "theirs_s": slow,
-                "ratio": slow / quick,
-                "machine": f"one core of {platform.machine()}, {platform.system()}",
-                "command": COMMAND,
-            }
+            row(name, COMMAND, taken["ours"].wall, taken["theirs"].wall, theirs=f"brute force, {what}", threads=1)
         )
     torch.set_num_threads(threads)
     return found
-
-
-if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    for row in rows():
-        print(json.dumps(row))
