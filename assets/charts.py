@@ -22,11 +22,10 @@ def current_charts(
     inputs = {"warehouse": warehouse.key}
 
     def write(folder: Path) -> Mapping[str, Any]:
-        import duckdb
-
         from warehouse.charts.figures import save_all
+        from warehouse.reading import read_only
 
-        with duckdb.connect(str(warehouse.file(DATABASE)), read_only=True) as connection:
+        with read_only(warehouse.file(DATABASE)) as connection:
             drawn = save_all(connection, folder)
         return {"figures": [{"file": f"{d.stem}.svg", "study": d.study or "", "title": d.title} for d in drawn]}
 

@@ -28,12 +28,11 @@ def current_report(
     inputs = {"warehouse": warehouse.key, "charts": drawn.key}
 
     def write(folder: Path) -> Mapping[str, Any]:
-        import duckdb
-
         from warehouse.charts.report import render
         from warehouse.charts.style import rows
+        from warehouse.reading import read_only
 
-        with duckdb.connect(str(warehouse.file(DATABASE)), read_only=True) as connection:
+        with read_only(warehouse.file(DATABASE)) as connection:
             render(connection, [drawn.file(name) for name in drawn.files], folder)
             return {"claims": json_rows(rows(connection, "FROM claims"))}
 

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import duckdb
 
 from assets.registry import STAGES
 from assets.stage import Replicate, clock
 from ops.spec.study import more_seeds
 from pipeline.jobs import MORE_SEEDS, RESULTS
 from pipeline.studies import StudyError, declared_studies
+from warehouse.reading import read_only
 from warehouse.store import Store
 
 QUIET = ["-W", "ignore:Function `job_execute_command` is superseded"]
@@ -111,7 +111,7 @@ def measured(warehouse: Path) -> dict[tuple[str, int], dict[str, Any]]:
     """The view `overview` of a warehouse file, by experiment and seed; empty if there is no file."""
     if not warehouse.is_file():
         return {}
-    with duckdb.connect(str(warehouse), read_only=True) as connection:
+    with read_only(warehouse) as connection:
         rows = connection.sql("FROM overview").pl().to_dicts()
     return {(row["experiment"], row["seed"]): row for row in rows}
 
@@ -120,7 +120,7 @@ def verdicts(warehouse: Path) -> str:
     """One line: how many of the papers' claims have which verdict, those that are not reproduced by name."""
     if not warehouse.is_file():
         return "claims: not decided, there is no warehouse yet"
-    with duckdb.connect(str(warehouse), read_only=True) as connection:
+    with read_only(warehouse) as connection:
         found = connection.sql("SELECT verdict, id FROM claims").fetchall()
     parts = []
     for verdict in ("reproduced", "not reproduced", "not run"):

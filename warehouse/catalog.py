@@ -15,6 +15,7 @@ import polars as pl
 
 from ops.spec.study import KINDS, Experiment, ExperimentSpec, canonical_json
 from warehouse.columns import COLUMNS, VIEW_COLUMNS
+from warehouse.reading import read_only
 from warehouse.store import Artifact
 from warehouse.tables import TABLES, Table, frame_for
 
@@ -85,6 +86,7 @@ def build(
     ordered = sorted({(a.stage, a.key): a for a in artifacts}.values(), key=_order)
     connection = duckdb.connect(str(path))
     try:
+        connection.execute("SET enable_progress_bar = false")  # it would go to stdout, in the middle of a run's log
         connection.begin()
         for table in TABLES.values():
             _create(connection, table)
@@ -104,7 +106,7 @@ def build(
 
 def rows_by_table(path: Path) -> dict[str, int]:
     """The number of rows of every table (not view) of a database."""
-    with duckdb.connect(str(path), read_only=True) as connection:
+    with read_only(path) as connection:
         return {name: connection.sql(f'FROM "{name}"').count("*").fetchall()[0][0] for name in TABLES}
 
 

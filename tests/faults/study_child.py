@@ -129,6 +129,7 @@ def type_command(case: dict) -> int:
 
 def child(case: dict) -> None:
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    os.dup2(sys.stdout.fileno(), 1)  # a library's own print (DuckDB's progress bar) must not reach the server's pipe
     status = 0
     try:
         status = type_command(case) if "file" in case else execute(case) or 0

@@ -128,6 +128,7 @@ def train(case: dict) -> None:
 
 def child(case: dict) -> None:
     sys.stdout = sys.stderr = builtins.open(os.devnull, "w")  # noqa: SIM115
+    os.dup2(sys.stdout.fileno(), 1)
     status = 0
     try:
         train(case)

@@ -4,9 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-import duckdb
-
 from warehouse.cookbook.answers import markdown
+from warehouse.reading import read_only
 
 
 def main(arguments: list[str]) -> int:
@@ -16,7 +15,7 @@ def main(arguments: list[str]) -> int:
     if not path.is_file():
         print(f"{path}: no such database; run a study first (make run) or name a .duckdb file", file=sys.stderr)
         return 2
-    with duckdb.connect(str(path), read_only=True) as connection:
+    with read_only(path) as connection:
         print(markdown(connection), end="")
     return 0
 
