@@ -33,7 +33,8 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     return (
         "A trained model answers the test questions with a band of RoPE frequencies taken away at inference, in one "
         "layer (rows L0, L1, …), a range of layers or all of them. Frequency ID 1 turns fastest. White = as good as "
-        "intact, dark = the answers are lost. Each map shows the narrowest bands that cover all IDs. Below each: all "
+        "intact, dark = the answers are lost. Each map shows the narrowest bands of which one costs half "
+        "of the answers, or the widest that were tried if none does. Below each: all "
         "layers at once, by the number of hops; bars span the band, shading the 95 % interval over test sequences. "
         f"Means over seeds ({counted or 'no runs'})."
     )
@@ -46,7 +47,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
         connection,
         "SELECT experiment, task, mode, scope, place, layer, band, id_from, id_to, n_frequencies, hop, hop_class, "
         "accuracy, low, high, ci_low, ci_high, intact FROM ablation_by_band "
-        f"WHERE finest AND {where} ORDER BY experiment DESC, mode, layer, len(place), place, band_low, hop",
+        f"WHERE drawn AND {where} ORDER BY experiment DESC, mode, layer, len(place), place, band_low, hop",
         *parameters,
     )
     if not cells:

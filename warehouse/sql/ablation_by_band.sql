@@ -5,16 +5,24 @@
 -- intact: accuracy of the unchanged model, mean over seeds
 -- id_from: lowest frequency ID - 0.5, for drawing
 -- id_to: highest frequency ID + 0.5, for drawing
--- finest: whether the bands of this width are the narrowest that cover all frequency IDs
+-- drawn: whether the figure shows this width: the narrowest of which some band costs half of the accuracy, else the widest
 -- ci_low: lowest end of the 95 % intervals of the seeds
 -- ci_high: highest end of the 95 % intervals of the seeds
-WITH covered AS (
-    SELECT experiment, mode, width, count(DISTINCT band_low) * any_value(width) >= any_value(n_frequencies) AS covers
-    FROM ablation_accuracy
+WITH tiles AS (
+    SELECT * FROM ablation_accuracy WHERE width IS NOT NULL AND (band_low - 1) % width = 0
+),
+covered AS (
+    SELECT
+        experiment, mode, width, count(DISTINCT band_low) * any_value(width) >= any_value(n_frequencies) AS covers,
+        min(accuracy / intact) FILTER (hop IS NULL) AS left_over
+    FROM tiles
     GROUP BY experiment, mode, width
 ),
-narrowest AS (
-    SELECT experiment, mode, min(width) AS width FROM covered WHERE covers GROUP BY experiment, mode
+drawn AS (
+    SELECT experiment, mode, coalesce(min(width) FILTER (left_over <= 0.5::DOUBLE), max(width)) AS width
+    FROM covered
+    WHERE covers
+    GROUP BY experiment, mode
 )
 SELECT
     a.study, a.experiment, any_value(a.task) AS task, a.mode, a.scope, a.place, min(a.layers[1]) AS layer, a.band, a.width,
@@ -23,9 +31,9 @@ SELECT
     CASE WHEN a.hop IS NULL THEN 'all' WHEN a.hop = 1 THEN '1 hop' ELSE a.hop || ' hops' END AS hop_class,
     avg(a.accuracy) AS accuracy, min(a.accuracy) AS low, max(a.accuracy) AS high, min(a.ci_low) AS ci_low, max(a.ci_high) AS ci_high,
     avg(a.intact) AS intact, any_value(a.n) AS n, count(DISTINCT a.seed) AS n_seeds,
-    any_value(a.width = b.width) AS finest
-FROM ablation_accuracy AS a
+    any_value(a.width = b.width) AS drawn
+FROM tiles AS a
 JOIN covered AS c USING (experiment, mode, width)
-JOIN narrowest AS b ON b.experiment = a.experiment AND b.mode = a.mode
+JOIN drawn AS b ON b.experiment = a.experiment AND b.mode = a.mode
 WHERE c.covers
 GROUP BY a.study, a.experiment, a.mode, a.scope, a.place, a.band, a.width, a.band_low, a.band_high, a.hop
