@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,11 +25,13 @@ from assets.stage import Replicate, clock
 from ops.spec.study import more_seeds
 from pipeline.jobs import MORE_SEEDS, RESULTS
 from pipeline.studies import StudyError, declared_studies
+from warehouse.durable import StoreError, disk_errors
 from warehouse.reading import read_only
 from warehouse.store import Store
 
 QUIET = ["-W", "ignore:Function `job_execute_command` is superseded"]
 INVOCATION_TAG = "ropewalk/invocation"
+SETTINGS = Path(__file__).with_name("dagster.yaml")
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,21 @@ def execute(job: str, invocation: str) -> int:
     return code
 
 
-def prepare_instance() -> None:
-    """Create Dagster's tables, one process at a time: two at once in a new $DAGSTER_HOME fail in Dagster 1.13."""
-    home = os.environ.get("DAGSTER_HOME")
-    if home and Path(home).is_dir():
-        with open(Path(home) / ".ropewalk.lock", "w") as lock:
+def prepare_instance(store: Path) -> None:
+    """Make the store's folder and Dagster's home ($DAGSTER_HOME, or <store>/dagster) with its settings and tables.
+
+    One process at a time: two at once in a new home fail in Dagster 1.13. Raises StoreError if a folder cannot be made.
+    """
+    with disk_errors(f"cannot keep results in {store}; set ROPEWALK_STORE"):
+        store.mkdir(parents=True, exist_ok=True)
+    home = Path(os.environ.get("DAGSTER_HOME") or store / "dagster").absolute()
+    os.environ["DAGSTER_HOME"] = str(home)
+    with disk_errors(f"cannot keep Dagster's records in {home}"):
+        home.mkdir(parents=True, exist_ok=True)
+        with open(home / ".ropewalk.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (home / SETTINGS.name).exists():
+                shutil.copyfile(SETTINGS, home / SETTINGS.name)
             with dg.DagsterInstance.get():
                 pass
 
@@ -184,7 +196,12 @@ def main(name: str) -> int:
         return error.exit_code
     began = time.monotonic()
     invocation = secrets.token_hex(8)
-    prepare_instance()
+    store = Store.from_environment()
+    try:
+        prepare_instance(store.root)
+    except StoreError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
     try:
         code = execute(name, invocation)
         if code:
@@ -192,7 +209,6 @@ def main(name: str) -> int:
     except Stopped as stopped:
         print(f"\n{name}: {stopped}; finished stages are kept, and the next run goes on from where this one was.")
         return stopped.exit_code
-    store = Store.from_environment()
     with dg.DagsterInstance.get() as instance:
         each, over_all = ran(instance, invocation, replicates)
     misses = sum(did.misses for did in each.values())

@@ -12,7 +12,7 @@ import pytest
 
 from assets.registry import STAGES
 from assets.stage import Replicate
-from pipeline.run import Ran, measured, table, verdicts
+from pipeline.run import Ran, measured, prepare_instance, table, verdicts
 from warehouse.store import Store
 
 DAGSTER = [sys.executable, "-W", "ignore", "-m", "dagster", "job", "execute", "-m", "pipeline.definitions", "-j"]
@@ -52,7 +52,8 @@ def test_two_runs_at_once_share_the_work_and_a_third_computes_nothing(environmen
         assert stages.count(stage) == 2
         assert sum(err.count(f"{stage} of tiny_number, seed 0: computing") for _, err in said) == 1
 
-    third = start([sys.executable, "-m", "pipeline.run", "tiny"], environment)
+    without = {name: value for name, value in environment.items() if name != "DAGSTER_HOME"}
+    third = start([sys.executable, "-m", "pipeline.run", "tiny"], without)
     out, err = third.communicate()
     assert third.returncode == 0, err
     lines = out.strip().splitlines()
@@ -63,6 +64,23 @@ def test_two_runs_at_once_share_the_work_and_a_third_computes_nothing(environmen
     assert [line.split()[0] for line in lines[1:3]] == ["tiny_letter", "tiny_number"]
     assert all(" hit " in line for line in lines[1:3])
     assert "Traceback" not in err
+
+
+def test_dagster_gets_a_home_in_the_store(tmp_path, monkeypatch):
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    prepare_instance(tmp_path / "store")
+    assert os.environ["DAGSTER_HOME"] == str(tmp_path / "store" / "dagster")
+    assert (tmp_path / "store" / "dagster" / "dagster.yaml").read_text() == Path("pipeline/dagster.yaml").read_text()
+
+
+def test_a_store_that_is_a_file_is_one_sentence_before_anything_runs(environment, tmp_path):
+    (tmp_path / "file").write_text("kept")
+    wrong = environment | {"ROPEWALK_STORE": str(tmp_path / "file")}
+    done = start([sys.executable, "-m", "pipeline.run", "tiny"], wrong)
+    out, err = done.communicate()
+    assert (done.returncode, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith(f"Error: cannot keep results in {tmp_path / 'file'}; set ROPEWALK_STORE: ")
+    assert (tmp_path / "file").read_text() == "kept"
 
 
 def test_an_unknown_study_is_named(environment):
