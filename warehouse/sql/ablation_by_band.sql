@@ -14,12 +14,16 @@ WITH tiles AS (
 covered AS (
     SELECT
         experiment, mode, width, count(DISTINCT band_low) * any_value(width) >= any_value(n_frequencies) AS covers,
-        min(accuracy / intact) FILTER (hop IS NULL) AS left_over
+        min(accuracy / intact) FILTER (hop IS NULL) AS left_over, count(DISTINCT band_low) > 2 AS several
     FROM tiles
     GROUP BY experiment, mode, width
 ),
 drawn AS (
-    SELECT experiment, mode, coalesce(min(width) FILTER (left_over <= 0.5::DOUBLE), max(width)) AS width
+    SELECT
+        experiment, mode,
+        coalesce(
+            min(width) FILTER (several AND left_over <= 0.5::DOUBLE), max(width) FILTER (several), min(width)
+        ) AS width
     FROM covered
     WHERE covers
     GROUP BY experiment, mode
