@@ -3,7 +3,7 @@
 Attention is causal, so the keys and values of a prefix do not depend on what follows; and the keys of its first m
 tokens are those of a prefix of m tokens. One pass over the longest prefix serves every shorter length and every
 sequence behind it. Attention over the prefix is computed in blocks of queries whose logits fit `max_cells` numbers.
-Source: science.md §6 (arXiv 2605.31558 §3.6 recomputes).
+Source: arXiv 2605.31558 §3.6, which computes each sequence anew.
 """
 
 from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ from ops.spec.part import SpecPart
 Length = Annotated[int, Field(ge=2, le=1_000_000)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Positive = Annotated[float, Field(gt=0, le=1e6)]
-# science.md §6; lengths below an experiment's own sequence length are left out
+# arXiv 2605.31558 §3.6; lengths below an experiment's own sequence length are left out
 LENGTHS = (17, 24, 32, 48, 64, 96, 128, 170, 256, 340, 510, 680, 850, 1_000, 1_500, 2_000, 3_000, 4_000, 5_000)
 
 
@@ -62,7 +62,7 @@ class LengthSpec(SpecPart):
     """Accuracy at `lengths` tokens, with the target window lengthened in front (arXiv 2605.31558 §3.6).
 
     Every one of `n_prefixes` random prefixes serves all lengths and `n_sequences` sequences of the trained length
-    (science.md §6). `inference` lists changes at inference that are tried beside the plain model, `active` the second
+    (arXiv 2605.31558 §3.6). `inference` lists changes at inference that are tried beside the plain model, `active` the second
     way to lengthen, `n_head_sequences` the sequences a prefix on which heads are watched (0: none), and
     `n_inference_sequences` those that changes at inference are tried on (each reads every prefix anew). `every`
     evaluates besides the last checkpoint those at multiples of so many steps, at `lengths` and without the rest.
