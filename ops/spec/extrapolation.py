@@ -62,8 +62,8 @@ class LengthSpec(SpecPart):
     """Accuracy at `lengths` tokens, with the target window lengthened in front (arXiv 2605.31558 §3.6).
 
     Every one of `n_prefixes` random prefixes serves all lengths and `n_sequences` sequences of the trained length
-    (arXiv 2605.31558 §3.6). `inference` lists changes at inference that are tried beside the plain model, `active` the second
-    way to lengthen, `n_head_sequences` the sequences a prefix on which heads are watched (0: none), and
+    (arXiv 2605.31558 §3.6). `inference` lists changes at inference that are tried beside the plain model, `active`
+    the second way to lengthen, `n_head_sequences` the sequences a prefix on which heads are watched (0: none), and
     `n_inference_sequences` those that changes at inference are tried on (each reads every prefix anew). `every`
     evaluates besides the last checkpoint those at multiples of so many steps, at `lengths` and without the rest.
     """
