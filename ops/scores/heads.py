@@ -13,13 +13,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ops.model.gptj import GPTJ, LayerState
+from ops.model.gptj import GPTJ
 from ops.model.rope import RotaryTable
 from ops.scores.closed_form import SwapScores, check_taus, score_groups
 
 Queries = Literal["last"] | Int[Tensor, "input"] | Int[Tensor, "input query"]
 
-_HIDDEN_PER_CHUNK = 2**17  # numbers in one layer's hidden state: 60 inputs of the paper's model, which a cache holds
+_HIDDEN_PER_PASS = 17 * 2**13  # numbers in a layer's hidden state: 64 inputs of the paper's model, which caches hold
+    17 * 2**13
+)  # numbers in one layer's hidden state: 64 inputs of the paper's model, which a cache holds
+_PASSES_AT_ONCE = 4  # forward passes that go layer by layer together, and whose heads are scored together
 _KEYS_PER_BLOCK = 2**20  # numbers in the keys scored at once: 8 MB in float64
 
 
@@ -70,7 +73,8 @@ def head_details(
     entropy, own_mass = torch.full(shape, torch.nan, **new), torch.full(shape, torch.nan, **new)
     negligible = torch.full((*shape, len(taus)), torch.nan, **new)
 
-    chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
+    alone = max(1, _HIDDEN_PER_PASS // (ids.shape[1] * model.spec.width))
+    chunk = alone * _PASSES_AT_ONCE
     with torch.inference_mode():
         for start in range(0, len(ids), chunk):
             wanted = table[start : start + chunk].to(device)
@@ -79,9 +83,15 @@ def head_details(
                 if n >= 0:
                     rows, columns = torch.nonzero(wanted == n, as_tuple=True)
                     places.append((n, rows, columns))
-            for state in model.layers(ids[start : start + chunk].to(device), rotary):
-                for rows, columns, part in _score_layer(state, angles, places, taus, eps):
-                    at = (start + rows, columns, state.layer)
+            passes = [model.layers(part.to(device), rotary) for part in ids[start : start + chunk].split(alone)]
+            for states in zip(*passes, strict=True):
+                layer, query, key = (
+                    states[0].layer,
+                    _joined([s.query for s in states]),
+                    _joined([s.key for s in states]),
+                )
+                for rows, columns, part in _score_layer(layer, query, key, angles, places, taus, eps):
+                    at = (start + rows, columns, layer)
                     scores[at] = part.scores.transpose(0, 1)
                     entropy[at] = part.entropy.T
                     own_mass[at] = part.own_mass.T
@@ -90,6 +100,10 @@ def head_details(
     if not isinstance(queries, str) and queries.ndim == 2:
         return details
     return HeadDetails(*(part[:, 0] for part in details))
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def _query_table(ids: Tensor, queries: Queries) -> Int[Tensor, "input query"]:
@@ -120,25 +134,25 @@ def _query_table(ids: Tensor, queries: Queries) -> Int[Tensor, "input query"]:
 
 
 def _score_layer(
-    state: LayerState,
+    layer: int,
+    query: Float[Tensor, "input head position dim"],
+    key: Float[Tensor, "input head position dim"],
     angles: RotaryTable,
     places: Sequence[tuple[int, Tensor, Tensor]],
     taus: Sequence[float],
     eps: float,
 ) -> Iterator[tuple[Tensor, Tensor, SwapScores]]:
     """For each query position: which inputs and columns of the table, and their scores, "head input …"."""
-    device, length = state.key.device, state.key.shape[2]
-    theta, present, scale = (
-        part[state.layer].to(device) for part in (angles.theta, angles.present, angles.logit_scale)
-    )
+    device, length = key.device, key.shape[2]
+    theta, present, scale = (part[layer].to(device) for part in (angles.theta, angles.present, angles.logit_scale))
     for n, rows, columns in places:
         turns = (n - torch.arange(n, device=device))[:, None] * theta[:, None]  # (H, n, plane)
         waves = torch.stack([turns.cos(), turns.sin()], -1) * (present * scale[:, None])[:, None, :, None]
-        step = max(1, _KEYS_PER_BLOCK // (state.key[0].numel() * n // length))
+        step = max(1, _KEYS_PER_BLOCK // (key[0].numel() * n // length))
         for start in range(0, len(rows), step):
             block = slice(start, start + step)
-            query, key = state.query[rows[block], :, n], state.key[:, :, : n + 1][rows[block]]
-            logits, own = _placed_logits(query.to(torch.float64), key, waves, scale)
+            asking = query[rows[block], :, n].to(torch.float64)
+            logits, own = _placed_logits(asking, key[:, :, : n + 1][rows[block]], waves, scale)
             yield rows[block], columns[block], score_groups(logits, own, taus, eps)
 
 

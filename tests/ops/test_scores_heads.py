@@ -203,7 +203,7 @@ def test_queries_of_every_shape_agree(monkeypatch):
                     torch.testing.assert_close(part[row, column], getattr(one, name)[0], rtol=0, atol=1e-11)
     torch.testing.assert_close(score_heads(model, ids), score_heads(model, ids, torch.full((6,), 8)), rtol=0, atol=0)
     monkeypatch.setattr("ops.scores.heads._KEYS_PER_BLOCK", 1)
-    monkeypatch.setattr("ops.scores.heads._HIDDEN_PER_CHUNK", 9 * 32 * 2)
+    monkeypatch.setattr("ops.scores.heads._HIDDEN_PER_PASS", 9 * 32 * 2)
     for a, b in zip(whole, head_details(model, ids, queries, TAUS), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-11, equal_nan=True)
     assert score_heads(model, ids[:0]).shape == (0, 2, 2, 2, 2)
