@@ -20,8 +20,6 @@ from ops.scores.closed_form import SwapScores, check_taus, score_groups
 Queries = Literal["last"] | Int[Tensor, "input"] | Int[Tensor, "input query"]
 
 _HIDDEN_PER_PASS = 17 * 2**13  # numbers in a layer's hidden state: 64 inputs of the paper's model, which caches hold
-    17 * 2**13
-)  # numbers in one layer's hidden state: 64 inputs of the paper's model, which a cache holds
 _PASSES_AT_ONCE = 4  # forward passes that go layer by layer together, and whose heads are scored together
 _KEYS_PER_BLOCK = 2**20  # numbers in the keys scored at once: 8 MB in float64
 
