@@ -15,7 +15,6 @@ from pipeline.factory import OVER_ALL
 
 CONSOLE = {"loggers": {"console": {"config": {"log_level": "INFO"}}}}
 RESULTS = "results"
-MORE_SEEDS = "_more_seeds"
 
 
 def seeds_of_the_job(study: StudySpec) -> dg.AssetSelection:
@@ -49,7 +48,7 @@ def build_jobs(studies: Sequence[StudySpec]) -> list[Any]:
         jobs.append(job(study, study.study, seeds_of_the_job(study), study.description))
         if any(more_seeds(experiment) for experiment in study.experiments):
             everything = dg.AssetSelection.groups(*(experiment.name for experiment in study.experiments))
-            name = study.study + MORE_SEEDS
+            name = study.study + declared.MORE_SEEDS
             jobs.append(job(study, name, everything, f"{study.description} With the seeds of more_seeds as well."))
     report = dg.define_asset_job(
         name=RESULTS,

@@ -23,8 +23,8 @@ import dagster as dg
 from assets.registry import STAGES
 from assets.stage import Replicate, clock
 from ops.spec.study import more_seeds
-from pipeline.jobs import MORE_SEEDS, RESULTS
-from pipeline.studies import StudyError, declared_studies
+from pipeline.jobs import RESULTS
+from pipeline.studies import MORE_SEEDS, StudyError, declared_studies
 from warehouse.durable import StoreError, disk_errors
 from warehouse.reading import read_only
 from warehouse.store import Store

@@ -11,6 +11,7 @@ import dagster as dg
 from ops.spec.study import Experiment, SpecError, StudySpec, canonical_json, parse_study
 
 OWN = Path(__file__).parent / "experiments"
+MORE_SEEDS = "_more_seeds"  # ends the name of the job that has a study's more_seeds too
 RESERVED = {"study": {"results", "warehouse", "charts", "report"}, "experiment": {"results"}}
 
 
@@ -58,7 +59,7 @@ def _read(path: Path) -> StudySpec:
 def _refuse_taken(sources: dict[tuple[str, str], Path], kind: str, text: str, path: Path) -> None:
     name = (kind, text)
     field = "study" if kind == "study" else f"experiments.{text}"
-    taken = kind == "study" and ("__" in text or text.endswith("_more_seeds"))
+    taken = kind == "study" and ("__" in text or text.endswith(MORE_SEEDS))
     if text in RESERVED[kind] or taken:
         raise StudyError(f"{shown(path)}: {field}: {text!r} is the pipeline's own name; choose another one")
     if name in sources:

@@ -235,3 +235,9 @@ def test_each_study_has_the_figures_that_it_has_rows_for(connection):
     for figure, (study, _) in FIGURES.items():
         assert {place for name, place in drawn if name == figure.NAME} == {study}
     assert {place for name, place in drawn if name == "score_plane"} == {None}
+
+
+def test_the_map_shows_sliding_bands_and_not_the_cumulative_ones_that_also_tile(connection):
+    """Halves and the whole tile the IDs as well, but say nothing of where; letter loses nothing to any band."""
+    drawn = connection.sql("SELECT DISTINCT width FROM ablation_by_band WHERE drawn").fetchall()
+    assert drawn == [(8,)]
