@@ -1,7 +1,8 @@
 """Runs whole studies in forked children, with a fault at a named point; driven over stdin by the tests.
 
 A line in is a case: {"store", "study" (YAML) or "file" (an experiments folder), "fault": {...} or null, "result"}. Out
-come the child's process id, then, when it has ended, its exit status (negative: the signal). A case with "study"
+comes the child's process id. The line "wait" brings its exit status (negative: the signal) once it has ended; until
+then nobody has waited for it, so its id stays its own and a signal meets nobody else. A case with "study"
 executes it without charts and report, and writes what happened to `result`; a case with "file" is the command line
 `python -m pipeline.run quick`, what it says goes to `result`. The server itself only imports, so that forks are clean.
 """
@@ -142,12 +143,15 @@ def child(case: dict) -> None:
 
 def serve() -> None:
     print("ready", flush=True)
+    pid = 0
     for line in sys.stdin:
+        if line == "wait\n":
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+            continue
         pid = os.fork()
         if pid == 0:
             child(json.loads(line))
         print(pid, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 
 
 if __name__ == "__main__":

@@ -52,18 +52,26 @@ class Studies:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.server = subprocess.Popen([sys.executable, str(CHILD)], env=environment, cwd=ROOT, **pipes)
         self.result = folder / "result.json"
+        self.pid, self.begun = 0, False
         assert self.server.stdout.readline() == "ready\n"
 
     def start(self, store: Path, study: str = STUDY, fault: dict | None = None, **more: str) -> int:
-        """Begin a run; returns its process id."""
+        """Begin a run; returns its process id, which stays its own until `wait`. A run that a failed test left is ended."""
+        if self.begun:
+            os.kill(self.pid, signal.SIGKILL)
+            self.wait()
         self.result.unlink(missing_ok=True)
         case = {"store": str(store), "study": study, "fault": fault, "result": str(self.result), **more}
         self.server.stdin.write(json.dumps(case) + "\n")
         self.server.stdin.flush()
-        return int(self.server.stdout.readline())
+        self.pid, self.begun = int(self.server.stdout.readline()), True
+        return self.pid
 
     def wait(self) -> int:
         """The exit status of the run that was begun last."""
+        self.server.stdin.write("wait\n")
+        self.server.stdin.flush()
+        self.begun = False
         return int(self.server.stdout.readline())
 
     def run(self, store: Path, study: str = STUDY, fault: dict | None = None) -> dict:
@@ -145,7 +153,7 @@ def test_kill_9_at_random_moments(studies, whole, tmp_path, seed):
     for _ in range(3):
         pid = studies.start(store)
         time.sleep(draw.uniform(0.1, 0.7) * took)
-        os.kill(pid, signal.SIGKILL)  # its parent has not waited for it, so the id is still its own
+        os.kill(pid, signal.SIGKILL)  # where it was quicker than the first, this changes nothing
         studies.wait()
     assert studies.run(store)["success"]
     assert_same(store, whole)
