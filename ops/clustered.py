@@ -18,14 +18,17 @@ def clustered_interval(
     differ, never of width 0 at a share of 0 or 1. Covers about 1 - alpha; with 16 clusters and a share within 0.03 of
     0 or 1 that differs strongly between them (intraclass correlation 0.2) only about 0.82 of 0.95 (tests simulate it).
     Source: N. Dean and M. Pagano, J. Surv. Stat. Methodol. 3 (2015) 484, Wilson with Korn and Graubard's effective n.
-    Raises ValueError with fewer than two clusters, an empty one, or counts that do not fit.
+    One cluster says nothing of how clusters differ: its interval is 0 to 1.
+    Raises ValueError without a cluster, with an empty one, or on counts that do not fit.
     """
     clusters, total = len(n), int(n.sum())
-    if clusters < 2 or right.shape != n.shape:
-        raise ValueError(f"an interval over clusters needs two of them at least, not {clusters}")
+    if not clusters or right.shape != n.shape:
+        raise ValueError(f"right and n have one count a cluster, not shapes {tuple(right.shape)} and {tuple(n.shape)}")
     if int(n.min()) < 1 or int(right.min()) < 0 or bool((right > n).any()):
         raise ValueError("right must be between 0 and n, and n at least 1, in every cluster")
     share = int(right.sum()) / total
+    if clusters == 1:
+        return share, 0.0, 1.0
     residual = right.double() - share * n.double()
     variance = clusters / (clusters - 1) * float(residual.square().sum()) / total**2
     binomial = share * (1 - share)

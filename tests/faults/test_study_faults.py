@@ -56,7 +56,7 @@ class Studies:
         assert self.server.stdout.readline() == "ready\n"
 
     def start(self, store: Path, study: str = STUDY, fault: dict | None = None, **more: str) -> int:
-        """Begin a run; returns its process id, which stays its own until `wait`. A run that a failed test left is ended."""
+        """Begin a run; returns its process id, its own until `wait`. A run that a failed test left is ended first."""
         if self.begun:
             os.kill(self.pid, signal.SIGKILL)
             self.wait()

@@ -15,7 +15,7 @@ def test_quantiles_are_students(degrees):
 
 
 @pytest.mark.parametrize("share", [0.03, 0.5, 0.9, 0.98])
-@pytest.mark.parametrize("alike", [0.0, 0.02, 0.2])
+@pytest.mark.parametrize("alike", [0.0, 0.02, 0.05, 0.2])
 def test_coverage_is_about_95_percent(share, alike):
     """Beta-binomial clusters with intraclass correlation `alike`: 16 clusters of 64 answers, 400 times."""
     rng = np.random.default_rng(7)
@@ -43,6 +43,10 @@ def test_no_interval_has_width_0():
         assert 0 <= low <= share <= high <= 1
 
 
+def test_one_cluster_bounds_nothing():
+    assert clustered_interval(torch.tensor([3]), torch.tensor([4])) == (0.75, 0.0, 1.0)
+
+
 def test_clusters_that_differ_widen_the_interval():
     n = torch.full((4,), 100)
     _, low, high = clustered_interval(torch.tensor([50, 50, 50, 50]), n)
@@ -50,7 +54,7 @@ def test_clusters_that_differ_widen_the_interval():
     assert wide_low < low < high < wide_high
 
 
-@pytest.mark.parametrize(("right", "n"), [([3], [5]), ([3, 6], [5, 5]), ([0, 0], [0, 5]), ([1, 2, 3], [5, 5])])
+@pytest.mark.parametrize(("right", "n"), [([], []), ([3, 6], [5, 5]), ([0, 0], [0, 5]), ([1, 2, 3], [5, 5])])
 def test_counts_that_do_not_fit_are_refused(right, n):
-    with pytest.raises(ValueError, match=r"two of them|between 0 and n"):
+    with pytest.raises(ValueError, match=r"one count a cluster|between 0 and n"):
         clustered_interval(torch.tensor(right), torch.tensor(n))

@@ -92,6 +92,17 @@ def test_attention_never_holds_more_logits_than_allowed(monkeypatch):
     assert len(held) > 40
 
 
+@pytest.mark.parametrize("group", [1, 20, 27, 10**6])
+def test_groups_of_sequences_change_nothing(monkeypatch, group):
+    model = a_model(SPECS["rope"]).double()
+    prefix_ids, ids = some_ids(30), some_ids(7, 9)
+    monkeypatch.setattr(extrapolation, "GROUP", group)
+    shared = logits_behind(model, read_prefix(model, prefix_ids), ids)
+    with torch.inference_mode():
+        whole = model.last_logits(torch.cat((prefix_ids.expand(7, -1), ids), 1))
+    torch.testing.assert_close(shared, whole, rtol=0, atol=1e-12)
+
+
 def test_another_table_of_angles_is_used_throughout():
     model = a_model(SPECS["rope"]).double()
     table = model.rotary.frozen([1, 2], layers=[0]).replaced(logit_scale=model.rotary.logit_scale * 1.5)
