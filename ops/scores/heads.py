@@ -46,7 +46,8 @@ def score_heads(
     `queries`: "last", one position an input, or several, padded with -1 (their scores are NaN); a query needs two
     keys before it, so positions count from 2. `taus`, `eps`: see `closed_form.swap_scores`. `rotary`: another table
     of angles than the model's. The forward pass runs in the model's precision, all that follows in float64.
-    Source: arXiv 2511.11579 §3, 2605.31558 App. D. Raises ValueError on a wrong query, τ or eps, or non-finite logits.
+    Source: arXiv 2511.11579 §3, 2605.31558 App. D.
+    Raises ValueError on wrong ids, a wrong query, τ or eps, or non-finite logits.
     """
     return head_details(model, ids, queries, taus, eps, rotary).scores
 
@@ -62,6 +63,10 @@ def head_details(
     """As `score_heads`, with entropy, own mass and negligible mass beside the scores."""
     check_taus(taus)
     table = _query_table(ids, queries)
+    if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < model.vocabulary_size:
+        raise ValueError(
+            f"ids go from {int(ids.min())} to {int(ids.max())}; the model's vocabulary has {model.vocabulary_size}"
+        )
     device = model.lm_head.weight.device
     angles = model.rotary if rotary is None else rotary
     n_layers, n_heads, _ = angles.shape
@@ -106,6 +111,8 @@ def _joined(parts: list[Tensor]) -> Tensor:
 
 def _query_table(ids: Tensor, queries: Queries) -> Int[Tensor, "input query"]:
     """The queries as input × query on the CPU, checked."""
+    if not isinstance(ids, Tensor):
+        raise ValueError(f"ids must be a tensor of integers, input × position, not {type(ids).__name__}")
     if ids.ndim != 2 or ids.is_floating_point():
         raise ValueError(f"ids must be integers, input × position, not {ids.dtype} of shape {tuple(ids.shape)}")
     length = ids.shape[1]
@@ -113,6 +120,8 @@ def _query_table(ids: Tensor, queries: Queries) -> Int[Tensor, "input query"]:
         if queries != "last":
             raise ValueError(f'queries must be "last" or positions, not {queries!r}')
         queries = torch.full((len(ids),), length - 1)
+    if not isinstance(queries, Tensor):
+        raise ValueError(f'queries must be "last" or a tensor of positions, not {queries!r}')
     if queries.is_floating_point() or queries.ndim not in (1, 2) or len(queries) != len(ids):
         raise ValueError(
             f"queries must be integers, one row an input ({len(ids)}), not {queries.dtype} of shape "

@@ -1,6 +1,7 @@
 """A study: a YAML text that declares experiments. Parsing, validation, one-sentence errors."""
 
 import json
+import math
 import re
 from typing import Annotated, Any, Literal
 
@@ -193,6 +194,19 @@ def _merged(base: Any, over: Any) -> Any:
     return over
 
 
+def _strange(value: Any, where: str = "") -> str | None:
+    """The first value that is no finite number, text, truth value, nothing, list or mapping, and where it stands."""
+    if isinstance(value, dict):
+        parts = ((f"{where}.{key}" if where else key, part) for key, part in value.items())
+    elif isinstance(value, list):
+        parts = ((f"{where}.{i}", part) for i, part in enumerate(value))
+    elif value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return None
+    else:
+        return f"{where}: {value} ({type(value).__name__}) is no value of a study"
+    return next((found for key, part in parts if (found := _strange(part, key))), None)
+
+
 def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part not in TAGS)
@@ -231,6 +245,13 @@ def parse_study(text: bytes | str, source: str) -> StudySpec:
     allowed = {"study", "description", "executor", "defaults", "experiments"}
     if unknown := sorted(set(document) - allowed):
         raise SpecError(f"{source}: {unknown[0]}: unknown field; a study has {', '.join(sorted(allowed))}")
+    if strange := _strange(document):
+        raise SpecError(f"{source}: {strange}; use finite numbers, text, lists and mappings")
+    head = {key: document[key] for key in ("study", "description", "executor") if key in document}
+    try:
+        checked = StudySpec.model_validate_json(canonical_json(head | {"experiments": []}))
+    except ValidationError as error:
+        raise SpecError(f"{source}: {_sentence(error)}") from None
     declared, defaults = document.get("experiments"), document.get("defaults", {})
     if not isinstance(declared, dict) or not declared:
         raise SpecError(f"{source}: experiments: must be a mapping of name to experiment with at least one entry")
@@ -252,13 +273,4 @@ def parse_study(text: bytes | str, source: str) -> StudySpec:
             experiments.append(kind.model_validate_json(canonical_json(merged)))
         except ValidationError as error:
             raise SpecError(f"{source}: experiments.{name}.{_sentence(error)}") from None
-        except (TypeError, ValueError, RecursionError) as error:
-            raise SpecError(f"{source}: experiments.{name}: {error}; use numbers, text and lists") from None
-    head = {key: document[key] for key in ("study", "description", "executor") if key in document}
-    try:
-        checked = StudySpec.model_validate_json(canonical_json(head | {"experiments": []}))
-    except ValidationError as error:
-        raise SpecError(f"{source}: {_sentence(error)}") from None
-    except (TypeError, ValueError) as error:
-        raise SpecError(f"{source}: {error}; use numbers, text and lists") from None
     return checked.model_copy(update={"experiments": tuple(experiments)})

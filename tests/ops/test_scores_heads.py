@@ -1,5 +1,8 @@
 """Head scores against golden vectors and a brute-force oracle: swap the layer's input for real, run the layer again."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -221,6 +224,47 @@ def test_impossible_queries_are_named(queries):
     model, ids = build(1.0)
     with pytest.raises(ValueError, match="two keys"):
         score_heads(model, ids, queries)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"taus": ()}, "a list of one or more positive numbers"),
+        ({"ids": torch.tensor([[0, 1, 2, -1]])}, "ids go from -1 to 2"),
+        ({"ids": torch.tensor([[0, 1, 2, 10**6]])}, "ids go from 0 to 1000000; the model's vocabulary has"),
+    ],
+)
+def test_wrong_values_are_one_sentence(arguments, words):
+    model, ids = build(1.0)
+    with pytest.raises(ValueError, match=words):
+        score_heads(model, **{"ids": ids, **arguments})
+
+
+WRONG_TYPES = """
+import torch
+from ops.model.gptj import GPTJ
+from ops.scores.heads import score_heads
+from ops.spec.model import ModelSpec
+
+model, ids = GPTJ(ModelSpec(n_layers=1, width=8), 7), torch.zeros(1, 6, dtype=torch.int64)
+for wrong in ({"queries": [5]}, {"queries": 5}, {"queries": "first"}, {"taus": 1e-2}, {"ids": [[0, 1, 2]]}):
+    try:
+        score_heads(model, **{"ids": ids, **wrong})
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_wrong_types_are_one_sentence():
+    """In a process of its own, as a user's: here the annotations are checked, there they are not."""
+    said = subprocess.run([sys.executable, "-c", WRONG_TYPES], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == [
+        'queries must be "last" or a tensor of positions, not [5]',
+        'queries must be "last" or a tensor of positions, not 5',
+        "queries must be \"last\" or positions, not 'first'",
+        "taus must be a list of one or more positive numbers, not 0.01",
+        "ids must be a tensor of integers, input × position, not list",
+    ]
 
 
 def test_weights_that_are_not_finite_are_refused():

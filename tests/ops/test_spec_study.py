@@ -115,3 +115,25 @@ def test_a_theory_with_too_few_letters_is_refused():
     text = "study: s\ndescription: d\nexperiments: {t: {theory: {n_letters: 4}}}\n"
     with pytest.raises(SpecError, match=r"s\.yaml: experiments\.t\.theory\.n_letters"):
         parse_study(text, "s.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        (
+            "study: s\ndescription: d\nexperiments: {a: {task: {name: number}, training: {learning_rate: .nan}}}",
+            "f.yaml: experiments.a.training.learning_rate: nan (float) is no value of a study; use finite numbers",
+        ),
+        ("study: s\ndescription: 2020-01-01\nexperiments: {}", "f.yaml: description: 2020-01-01 (date) is no value"),
+        (
+            "study: s\ndescription: d\nexperiments: {a: {seeds: [0, .inf]}}",
+            "f.yaml: experiments.a.seeds.1: inf (float)",
+        ),
+        ("study: S!\ndescription: d\nexperiments: {a: {task: {name: number}}}", "f.yaml: study: String should match"),
+        ("description: d\nexperiments: {a: {task: {name: number}}}", "f.yaml: study: is missing; add it"),
+    ],
+)
+def test_the_field_that_is_wrong_is_named(text, start):
+    with pytest.raises(SpecError) as caught:
+        parse_study(text, "f.yaml")
+    assert str(caught.value).startswith(start)
