@@ -118,8 +118,8 @@ def score_groups(
 
 def check_taus(taus: Sequence[float]) -> None:
     """Raise ValueError unless `taus` are one or more positive numbers."""
-    if not isinstance(taus, (list, tuple)) or not taus or not all(0 < tau < float("inf") for tau in taus):
-        raise ValueError(f"taus must be a list of one or more positive numbers, not {taus!r}")
+    if len(taus) == 0 or not all(0 < tau < float("inf") for tau in taus):
+        raise ValueError(f"taus must be one or more positive numbers, not {tuple(taus)}")
 
 
 @lru_cache(maxsize=256)

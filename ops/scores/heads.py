@@ -61,6 +61,8 @@ def head_details(
     rotary: RotaryTable | None = None,
 ) -> HeadDetails:
     """As `score_heads`, with entropy, own mass and negligible mass beside the scores."""
+    if not isinstance(taus, Sequence):
+        raise ValueError(f"taus must be a list of one or more positive numbers, not {taus!r}")
     check_taus(taus)
     table = _query_table(ids, queries)
     if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < model.vocabulary_size:

@@ -229,7 +229,7 @@ def test_impossible_queries_are_named(queries):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"taus": ()}, "a list of one or more positive numbers"),
+        ({"taus": ()}, "one or more positive numbers"),
         ({"ids": torch.tensor([[0, 1, 2, -1]])}, "ids go from -1 to 2"),
         ({"ids": torch.tensor([[0, 1, 2, 10**6]])}, "ids go from 0 to 1000000; the model's vocabulary has"),
     ],
