@@ -17,7 +17,6 @@ MODES = {
     "freeze": "frozen: the planes keep their content and stop rotating",
     "remove": "removed: the planes leave the logits",
 }
-HOP_COLOURS = ("#9BD3C0", "#3FA583", "#12704F", "#06382A")
 
 
 def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
@@ -32,7 +31,7 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     counted = ", ".join(f"{r['experiment']}: {r['n']} sequences, {r['s']} seed{'s'[: r['s'] - 1]}" for r in sizes)
     return (
         "A trained model answers the test questions with a band of RoPE frequencies taken away at inference, in one "
-        "layer (rows L0, L1, …), a range of layers or all of them. Frequency ID 1 turns fastest. White = as good as "
+        "layer (rows L0, L1, …), a range of layers or all of them. Frequency ID 1 turns fastest. Pale = as good as "
         "intact, dark = the answers are lost. Each map shows the narrowest bands of which one costs half "
         "of the answers, or the widest that were tried if none does. Below each: all "
         "layers at once, by the number of hops; bars span the band, shading the 95 % interval over test sequences. "
@@ -53,15 +52,11 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     if not cells:
         return style.finish(style.not_run(TITLE), TITLE)
     hops = {cell["hop"]: cell["hop_class"] for cell in cells if cell["hop"] is not None}
-    key = style.key([(name, _hop_colour(hop), "bar") for hop, name in sorted(hops.items())])
+    key = style.key([(name, style.hop_colour(hop), "bar") for hop, name in sorted(hops.items())])
     experiments = list(dict.fromkeys(cell["experiment"] for cell in cells))
     columns = [_column([c for c in cells if c["experiment"] == experiment], experiment) for experiment in experiments]
     body = alt.hconcat(*columns, spacing=30).resolve_scale(color="independent")
     return style.finish(alt.vconcat(key, body, spacing=12).resolve_scale(color="independent"), TITLE)
-
-
-def _hop_colour(hop: int) -> str:
-    return HOP_COLOURS[min(hop, len(HOP_COLOURS)) - 1]
 
 
 def _x(n: int, field: str = "id_from") -> alt.X:
@@ -97,7 +92,7 @@ def _map(cells: list[dict], n: int, heading: alt.TitleParams) -> alt.Chart:
             y=alt.Y("place:N", sort=places, title="changed in", axis=alt.Axis(grid=False)),
             color=alt.Color(
                 "accuracy:Q",
-                scale=alt.Scale(domain=[0, 1], range=["#3B1300", "#D55E00", "#FFFFFF"], interpolate="lab"),
+                scale=alt.Scale(domain=[0, 1], range=["#3B1300", "#D55E00", "#F1ECE4"], interpolate="lab"),
                 legend=alt.Legend(title="accuracy", orient="right", gradientLength=100, tickCount=3),
             ),
             tooltip=["place:N", "band:N", alt.Tooltip("accuracy:Q", format=".4f"), alt.Tooltip("low:Q", format=".4f"),
@@ -109,7 +104,7 @@ def _map(cells: list[dict], n: int, heading: alt.TitleParams) -> alt.Chart:
 
 def _hops(cells: list[dict], n: int) -> Any:
     hops = sorted({cell["hop"] for cell in cells})
-    scale = alt.Scale(domain=hops, range=[_hop_colour(hop) for hop in hops])
+    scale = alt.Scale(domain=hops, range=[style.hop_colour(hop) for hop in hops])
     colour = alt.Color("hop:O", scale=scale, legend=None)
     base = alt.Chart(style.data(cells)).encode(x=_x(n), x2="id_to:Q", color=colour)
     unit = alt.Scale(domain=[0, 1], nice=False)

@@ -12,7 +12,6 @@ TITLE = "How many RoPE frequencies can each task do without?"
 VIEWS = ("ablation_cumulative",)
 PER_STUDY = True
 
-COLOURS = ("#AA4499", "#117733", "#332288", "#999933", "#88CCEE", "#882255")
 PANELS = {
     ("freeze", "fast"): "the fastest planes stop rotating",
     ("freeze", "slow"): "the slowest planes stop rotating",
@@ -45,7 +44,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     if not points:
         return style.finish(style.not_run(TITLE), TITLE)
     experiments = sorted({point["experiment"] for point in points})
-    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(experiments)}
+    colours = dict(zip(experiments, style.palette(len(experiments)), strict=True))
     key = style.key([(experiment, colour, "line") for experiment, colour in colours.items()])
     scale = alt.Scale(domain=experiments, range=list(colours.values()))
     last = max(point["n_frequencies"] for point in points)

@@ -13,7 +13,6 @@ VIEWS = ("learning_dynamics", "learning_moments", "pure_heads", "pure_head_names
 PER_STUDY = True
 
 WIDTH = 430
-HOP_COLOURS = ("#9BD3C0", "#3FA583", "#12704F", "#06382A")
 MOMENT_RULE = {"color": style.MOMENT, "strokeDash": [4, 3], "strokeWidth": 1.5, "clip": True}
 SERIES = ["positional", "symbolic", "normalised entropy"]
 
@@ -58,7 +57,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     )
     key = alt.vconcat(
         style.key(
-            [(_hop_name(h["hop"]), _hop_colour(h["hop"]), "line") for h in hops]
+            [(_hop_name(h["hop"]), style.hop_colour(h["hop"]), "line") for h in hops]
             + [
                 ("moment of maximal accuracy", style.MOMENT, "dash"),
                 ("lowest to highest over seeds", style.NEUTRAL, "band"),
@@ -87,10 +86,6 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
 
 def _hop_name(hop: int) -> str:
     return "1 hop" if hop == 1 else f"{hop} hops"
-
-
-def _hop_colour(hop: int) -> str:
-    return HOP_COLOURS[min(hop, len(HOP_COLOURS)) - 1]
 
 
 HIDDEN = alt.Axis(labels=False, ticks=False, title=None, tickCount=6)
@@ -141,7 +136,7 @@ def _column(connection: duckdb.DuckDBPyConnection, experiment: str, last_step: i
 def _accuracy(points: list[dict], moment: list[dict], last_step: int, experiment: str, axis: alt.Axis) -> Any:
     hops = sorted({p["hop"] for p in points})
     colour = alt.Color(
-        "hop:O", scale=alt.Scale(domain=hops, range=[_hop_colour(h) for h in hops]), legend=None, title="hops"
+        "hop:O", scale=alt.Scale(domain=hops, range=[style.hop_colour(h) for h in hops]), legend=None, title="hops"
     )
     base = alt.Chart(style.data(points)).encode(x=_x(last_step, axis))
     band = base.mark_area(opacity=0.25, clip=True).encode(y="low:Q", y2="high:Q", color=colour)

@@ -12,14 +12,8 @@ TITLE = "How far beyond its training length does each model get?"
 VIEWS = ("length_curve", "length_summary", "discrepancy_bounds")
 PER_STUDY = True
 
-# Colours of experiments and of changes at inference; those of kinds of heads are left to heads.
-PALETTE = (
-    "#117733", "#AA4499", "#332288", "#DDCC77", "#88CCEE", "#882255", "#44AA99", "#999933",
-    "#555555", "#CC6677", "#6699CC", "#997700", "#000000", "#EE99AA", "#994455", "#77AADD",
-)  # fmt: skip
 DASHES = ([1, 0], [5, 3], [1, 2])  # a dash each time that the colours begin anew
 MOST_BANDS = 8  # more intervals on top of each other hide the curves
-HOP_COLOURS = ("#9BD3C0", "#3FA583", "#12704F", "#06382A")
 CHANGES = {
     "none": "plain",
     "log_n": "logits × ln n",
@@ -129,8 +123,8 @@ def _curves(points: list[dict], field: str, domain: list[str], colours: list[str
         tooltip=[f"{field}:N", "length:Q", alt.Tooltip("accuracy:Q", format=".3f"),
                  alt.Tooltip("low:Q", format=".3f"), alt.Tooltip("high:Q", format=".3f")],
     )  # fmt: skip
-    if len(domain) > len(PALETTE):
-        dashes = [DASHES[i // len(PALETTE) % len(DASHES)] for i in range(len(domain))]
+    if len(domain) > len(style.PALETTE):
+        dashes = [DASHES[i // len(style.PALETTE) % len(DASHES)] for i in range(len(domain))]
         line = line.encode(
             strokeDash=alt.StrokeDash(f"{field}:N", scale=alt.Scale(domain=domain, range=dashes), legend=legend)
         )
@@ -168,7 +162,7 @@ def _bounds(connection: duckdb.DuckDBPyConnection) -> Any:
 
 
 def _accuracy(points: list[dict], experiments: list[str]) -> Any:
-    colours = [PALETTE[i % len(PALETTE)] for i in range(len(experiments))]
+    colours = style.palette(len(experiments))
     return _curves(points, "experiment", experiments, colours, "B  measured: accuracy over all hops", (480, 230))
 
 
@@ -183,13 +177,13 @@ def _by_hop(points: list[dict], experiment: str) -> Any:
     hops = sorted({p["hop"] for p in points})
     names = {hop: "1 hop" if hop == 1 else f"{hop} hops" for hop in hops}
     named = [p | {"hops": names[p["hop"]]} for p in points]
-    colours = [HOP_COLOURS[min(hop, len(HOP_COLOURS)) - 1] for hop in hops]
+    colours = [style.hop_colour(hop) for hop in hops]
     return _curves(named, "hops", list(names.values()), colours, experiment, (290, 130))
 
 
 def _by_change(points: list[dict], experiment: str) -> Any:
     series = [name for name in CHANGES.values() if any(p["series"] == name for p in points)]
-    colours = [PALETTE[list(CHANGES.values()).index(name)] for name in series]
+    colours = [style.PALETTE[list(CHANGES.values()).index(name)] for name in series]
     return _curves(points, "series", series, colours, f"{experiment}: changes at inference", (290, 130))
 
 

@@ -12,7 +12,6 @@ TITLE = "Graph or encoding: what makes learning go hop by hop, and what extrapol
 VIEWS = ("matched_dynamics", "matched_summary", "matched_measures", "matched_runs")
 PER_STUDY = True
 
-HOP_COLOURS = ("#9BD3C0", "#3FA583", "#12704F", "#06382A")
 TASKS = {
     "number": "number: integers point back",
     "letter_matched": "letter-matched: the same graphs in letters",
@@ -49,7 +48,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     hops = sorted({point["hop"] for point in points})
     names = ["1 hop" if hop == 1 else f"{hop} hops" for hop in hops]
     key = style.key(
-        [(name, HOP_COLOURS[min(hop, 4) - 1], "line") for name, hop in zip(names, hops, strict=True)]
+        [(name, style.hop_colour(hop), "line") for name, hop in zip(names, hops, strict=True)]
         + [("lowest to highest over seeds", style.NEUTRAL, "band")]
     )
     grid = [
@@ -77,7 +76,7 @@ def _panel(points: list[dict], task: str, setting: str, hops: list[int], last: i
         return style.not_run("").properties(width=WIDTH, height=HEIGHT, title=title)
     colour = alt.Color(
         "hop:O",
-        scale=alt.Scale(domain=hops, range=[HOP_COLOURS[min(hop, 4) - 1] for hop in hops]),
+        scale=alt.Scale(domain=hops, range=[style.hop_colour(hop) for hop in hops]),
         legend=None,
     )
     x = alt.X("step:Q", scale=alt.Scale(domain=[0, last], nice=False), title="optimiser step",

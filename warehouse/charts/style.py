@@ -14,6 +14,12 @@ NEUTRAL = "#7A7A7A"
 MOMENT = "#000000"
 PAPER = "#CC79A7"
 LINE = "#3B3B3B"
+# Experiments and changes at inference, in the order in which a figure names them; kinds of heads keep theirs.
+PALETTE = (
+    "#117733", "#AA4499", "#332288", "#DDCC77", "#88CCEE", "#882255", "#44AA99", "#999933",
+    "#555555", "#CC6677", "#6699CC", "#997700", "#000000", "#EE99AA", "#994455", "#77AADD",
+)  # fmt: skip
+HOP_COLOURS = ("#9BD3C0", "#3FA583", "#12704F", "#06382A")
 KIND_COLOURS = {"positional": POSITIONAL, "symbolic": SYMBOLIC, "mixed": NEUTRAL, "normalised entropy": NEUTRAL}
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 
@@ -33,6 +39,16 @@ def data(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
 def study_filter(study: str | None, column: str = "study") -> tuple[str, tuple[str, ...]]:
     """A condition for one study and its parameter; no study = all of them."""
     return ("true", ()) if study is None else (f"{column} = ?", (study,))
+
+
+def hop_colour(hop: int) -> str:
+    """The colour of a hop class (1, 2, …), darker with more hops, the same from four on."""
+    return HOP_COLOURS[min(hop, len(HOP_COLOURS)) - 1]
+
+
+def palette(n: int) -> list[str]:
+    """n colours of experiments; from the seventeenth on they begin anew."""
+    return [PALETTE[i % len(PALETTE)] for i in range(n)]
 
 
 def kind_scale(*kinds: str) -> alt.Scale:
