@@ -104,25 +104,22 @@ def key(entries: Sequence[tuple[str, str, str]], width: int = 900) -> Any:
 
 
 def finish(chart: Any, title: str, subtitle: str | Sequence[str] = "") -> Any:
-    """The common look: title left, light grid, one font, colours that stay put."""
-    return (
-        chart.properties(
-            title=alt.TitleParams(
-                title,
-                subtitle=subtitle,
-                anchor="start",
-                fontSize=17,
-                subtitleFontSize=12,
-                subtitleColor="#444",
-                offset=12,
-            ),
-            padding=12,
-        )
-        .configure(font=FONT, background="white")
-        .configure_view(stroke="#DDDDDD")
-        .configure_axis(
-            gridColor="#EEEEEE", domainColor="#999999", tickColor="#999999", labelFontSize=11, titleFontSize=12
-        )
-        .configure_title(font=FONT)
-        .configure_concat(spacing=8)
+    """The common look: title left, light grid, one font, colours that stay put.
+
+    All in one call: every method of a chart copies the whole of it.
+    """
+    heading = alt.TitleParams(
+        title, subtitle=subtitle, anchor="start", fontSize=17, subtitleFontSize=12, subtitleColor="#444", offset=12
     )
+    axis = alt.AxisConfig(
+        gridColor="#EEEEEE", domainColor="#999999", tickColor="#999999", labelFontSize=11, titleFontSize=12
+    )
+    config = alt.Config(
+        font=FONT,
+        background="white",
+        view=alt.ViewConfig(stroke="#DDDDDD"),
+        axis=axis,
+        title=alt.TitleConfig(font=FONT),
+        concat=alt.CompositionConfig(spacing=8),
+    )
+    return chart.properties(title=heading, padding=12, config=config)
