@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from ops.language_models.endpoint import Endpoint
@@ -11,7 +10,10 @@ KEY = "sk-secret-0123456789"
 
 
 class Server(ThreadingHTTPServer):
-    """Follows a script of mishaps, then answers. Counts requests, and how many are open at once."""
+    """Follows a script of mishaps, then answers. Counts requests, and how many are open at once.
+
+    With a barrier in `together` it answers only when as many requests are open as that waits for.
+    """
 
     daemon_threads = True
 
@@ -19,13 +21,14 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.script, self.reply, self.usage = list(script), reply, usage
         self.lock, self.seen, self.open, self.most_open = threading.Lock(), [], 0, 0
-        self.pause = 0.0
+        self.together, self.stopping = None, threading.Event()
 
     def __enter__(self):
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
         return super().__enter__()
 
     def __exit__(self, *exc):
+        self.stopping.set()
         self.shutdown()
         super().__exit__(*exc)
 
@@ -47,12 +50,11 @@ class Handler(BaseHTTPRequestHandler):
             server.open += 1
             server.most_open = max(server.most_open, server.open)
             mishap = server.script.pop(0) if server.script else None
-        try:
-            time.sleep(server.pause)
-            self.answer(body, mishap)
-        finally:
-            with server.lock:
-                server.open -= 1
+        if server.together:
+            server.together.wait(60)
+        with server.lock:
+            server.open -= 1  # before the answer, after which its client may ask again
+        self.answer(body, mishap)
 
     def answer(self, body, mishap):
         usage = {"usage": {"prompt_tokens": 20, "completion_tokens": 1}} if self.server.usage else {}
@@ -67,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
             status, payload = mishap, json.dumps({"error": {"message": f"bad key {KEY}", "code": "oops"}}).encode()
             headers = {"retry-after": "3"} if mishap == 429 else {}
         elif mishap == "hang":
-            time.sleep(1.0)
+            self.server.stopping.wait(60)
         elif mishap == "malformed":
             payload = b'{"choices": [{"message"'
         elif mishap == "no choices":
