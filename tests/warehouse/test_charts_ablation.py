@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import vl_convert
 
+from ops.spec.ablation import AblationSpec, SlidingBandSpec
 from warehouse.charts import (
     ablation,
     ablation_cumulative,
@@ -241,3 +242,50 @@ def test_the_map_shows_sliding_bands_and_not_the_cumulative_ones_that_also_tile(
     """Halves and the whole tile the IDs as well, but say nothing of where; letter loses nothing to any band."""
     drawn = connection.sql("SELECT DISTINCT width FROM ablation_by_band WHERE drawn").fetchall()
     assert drawn == [(8,)]
+
+
+@pytest.mark.parametrize(
+    ("width", "every", "lows"),
+    [
+        (8, 8, [1, 9, 17, 25, 33, 41, 49, 57]),
+        (12, 12, [1, 13, 25, 37, 49, 53]),  # 12 does not divide 64: the last band overlaps the one before
+        (16, 8, [1, 17, 33, 49]),  # of overlapping bands every second one
+        (8, 5, [1, 11, 21, 31, 41, 51, 57]),
+        (1, 20, [1, 21, 41, 61, 64]),  # with gaps
+    ],
+)
+def test_any_sliding_bands_are_drawn(database, width, every, lows):
+    bands = SlidingBandSpec(width=width, every=every).bands(N)
+    spec = AblationSpec(cumulative=(3, 48), sliding=())
+    shown = with_bands([*bands, *spec.bands(N)], [([layer], None) for layer in EVERY] + [([2], [1])])
+    connection = database(shown)
+    drawn = connection.sql("SELECT DISTINCT band_low, width FROM ablation_by_band WHERE drawn ORDER BY ALL").fetchall()
+    assert drawn == [(low, width) for low in lows]
+    assert set(lows) <= {low for low, _ in bands}
+    rows = [row for data in json.loads(draw(connection, ablation, "paper").spec)["datasets"].values() for row in data]
+    places = list(dict.fromkeys(row["place"] for row in rows if "place" in row))
+    assert places == ["L0", "L1", "L2", "L2H1", *(f"L{layer}" for layer in range(3, LAYERS))]
+
+
+def with_bands(bands, places) -> dict[str, pl.DataFrame]:
+    """One run whose planes were frozen in these bands and places."""
+    points = [("none", None, None, [], None)] + [
+        ("freeze", *band, *place) for band in dict.fromkeys(bands) for place in places
+    ]
+    names = ("mode", "band_low", "band_high", "layers", "heads")
+    own = {"experiment": "paper_number", "seed": 0, "step": 6_750, "accuracy": 0.9, "n": 400}
+    rows = [dict(zip(names, point, strict=True)) | own | {"hop": hop} for point in points for hop in (None, 1, 2)]
+    return {
+        "experiments": pl.DataFrame([experiment("paper_number", "paper", "number", 0)]),
+        "frequency_ablation": pl.DataFrame(rows, infer_schema_length=None),
+    }
+
+
+def test_the_intact_end_of_a_cumulative_curve_has_its_interval(connection):
+    ends = connection.sql(
+        "SELECT accuracy, ci_low, ci_high FROM ablation_cumulative WHERE n_ids = 0 AND hop IS NULL"
+    ).fetchall()
+    assert ends
+    for accuracy, low, high in ends:
+        assert (accuracy, high) == (1.0, pytest.approx(1.0, abs=1e-4))
+        assert low == pytest.approx(400 / (400 + 1.96**2), abs=1e-4)  # Wilson at a share of 1

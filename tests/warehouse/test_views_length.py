@@ -209,3 +209,30 @@ def test_no_two_of_twenty_curves_look_alike():
     assert all(scale["domain"] == names for scale in scales)
     looks = {(colour, tuple(dash)) for colour, dash in zip(*(scale["range"] for scale in scales), strict=True)}
     assert len(looks) == 20
+
+
+def test_experiments_with_other_changes_and_hops_have_the_colours_of_the_key(made_up_frames, database):
+    base = frames(made_up_frames, ("quick_number", "quick_letter"), (0,))
+    lengths = base["length_accuracy"]
+    number = pl.col("experiment") == "quick_number"
+    kept = ~(number & ((pl.col("inference") == "log_n") | pl.col("hop").eq_missing(1)))
+    spec = json.loads(draw(database(base | {"length_accuracy": lengths.filter(kept)}), length_figure, "quick").spec)
+
+    def scales(value, field):
+        if isinstance(value, dict):
+            if value.get("field") == field and "scale" in value:
+                yield value["scale"]["domain"], value["scale"]["range"]
+            for item in value.values():
+                yield from scales(item, field)
+        elif isinstance(value, list):
+            for item in value:
+                yield from scales(item, field)
+
+    changes = list(scales(spec, "series"))
+    names = list(length_figure.CHANGES.values())
+    tried = ["plain", "logits × ln n", "plain, answer anywhere"]
+    assert len(changes) >= 4  # two panels of bands and lines
+    assert all(scale == (tried, [style.PALETTE[names.index(name)] for name in tried]) for scale in changes)
+    hops = list(scales(spec, "hops"))
+    assert len(hops) >= 4
+    assert all(scale == (["1 hop", "2 hops"], [style.hop_colour(1), style.hop_colour(2)]) for scale in hops)

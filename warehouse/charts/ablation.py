@@ -31,10 +31,10 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     counted = ", ".join(f"{r['experiment']}: {r['n']} sequences, {r['s']} seed{'s'[: r['s'] - 1]}" for r in sizes)
     return (
         "A trained model answers the test questions with a band of RoPE frequencies taken away at inference, in one "
-        "layer (rows L0, L1, …), a range of layers or all of them. Frequency ID 1 turns fastest. Pale = as good as "
-        "intact, dark = the answers are lost. Each map shows the narrowest bands of which one costs half "
-        "of the answers, or the widest that were tried if none does. Below each: all "
-        "layers at once, by the number of hops; bars span the band, shading the 95 % interval over test sequences. "
+        "layer (rows L0, L1, …), one head (L0H0, …), a set of layers or all of them. Frequency ID 1 turns fastest. "
+        "Pale = as good as intact, dark = the answers are lost. Each map shows the narrowest bands of which one costs "
+        "half of the answers, or the widest that were tried if none does. Below each: all layers at once, by the "
+        "number of hops; bars span the band, shading the 95 % interval over test sequences. "
         f"Means over seeds ({counted or 'no runs'})."
     )
 
@@ -72,7 +72,7 @@ def _column(cells: list[dict], experiment: str) -> Any:
         if not chosen:
             continue
         heading = alt.TitleParams([experiment, title], anchor="start", fontSize=12)
-        panels.append(_map([c for c in chosen if c["hop"] is None and c["scope"] != "one head"], n, heading))
+        panels.append(_map([c for c in chosen if c["hop"] is None], n, heading))
         lines = [c for c in chosen if c["hop"] is not None and c["scope"] == "all layers"]
         if lines:
             panels.append(_hops(lines, n))
@@ -80,7 +80,7 @@ def _column(cells: list[dict], experiment: str) -> Any:
 
 
 def _map(cells: list[dict], n: int, heading: alt.TitleParams) -> alt.Chart:
-    single = [c["place"] for c in cells if c["scope"] == "one layer"]
+    single = [c["place"] for c in cells if c["scope"] in ("one layer", "one head")]
     places = list(dict.fromkeys([*single, *(c["place"] for c in cells if c["scope"] == "a set of layers")]))
     places += ["all"] if any(c["scope"] == "all layers" for c in cells) else []
     return (

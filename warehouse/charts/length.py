@@ -1,5 +1,6 @@
 """Length extrapolation (arXiv 2605.31558, Fig. 5): the theory's bounds, accuracy by length, and what helps."""
 
+from collections.abc import Callable
 from typing import Any
 
 import altair as alt
@@ -21,6 +22,7 @@ CHANGES = {
     "yarn": "YaRN",
     "active": "plain, answer anywhere",
 }
+Draw = Callable[[list[dict], str], Any]  # one experiment's panel
 SUMMARY = (
     ("at_trained", "trained"), ("at_2", "2 ×"), ("at_10", "10 ×"), ("at_50", "50 ×"), ("reach", "above 0.9 up to"),
 )  # fmt: skip
@@ -70,7 +72,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
         alt.hconcat(_bounds(connection), _accuracy(overall, experiments), spacing=28).resolve_scale(
             color="independent", strokeDash="independent"
         ),
-        _panels([p for p in plain if p["hop"] is not None], experiments, _by_hop),
+        _panels([p for p in plain if p["hop"] is not None], experiments, _by_hop(plain)),
     ]
     changed = [
         p | {"series": CHANGES["active" if p["lengthening"] == "active" else p["inference"]]}
@@ -79,7 +81,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     ]
     tried = [e for e in experiments if len({p["series"] for p in changed if p["experiment"] == e}) > 1]
     if tried:
-        rows.append(_panels(changed, tried, _by_change))
+        rows.append(_panels(changed, tried, _by_change([p for p in changed if p["experiment"] in tried])))
     summary = style.rows(
         connection,
         f"SELECT * EXCLUDE (study) FROM length_summary WHERE lengthening = 'inert' AND {where} "
@@ -166,25 +168,35 @@ def _accuracy(points: list[dict], experiments: list[str]) -> Any:
     return _curves(points, "experiment", experiments, colours, "B  measured: accuracy over all hops", (480, 230))
 
 
-def _panels(points: list[dict], experiments: list[str], draw: Any) -> Any:
+def _panels(points: list[dict], experiments: list[str], draw: Draw) -> Any:
     """A panel an experiment, three in a row."""
     drawn = [draw([p for p in points if p["experiment"] == e], e) for e in experiments]
     lines = [alt.hconcat(*drawn[i : i + 3], spacing=20) for i in range(0, len(drawn), 3)]
     return alt.vconcat(*lines, spacing=14)
 
 
-def _by_hop(points: list[dict], experiment: str) -> Any:
-    hops = sorted({p["hop"] for p in points})
+def _by_hop(every: list[dict]) -> Draw:
+    """Panels by hop class; all share the legend, so all name the hop classes of `every` experiment."""
+    hops = sorted({p["hop"] for p in every if p["hop"] is not None})
     names = {hop: "1 hop" if hop == 1 else f"{hop} hops" for hop in hops}
-    named = [p | {"hops": names[p["hop"]]} for p in points]
     colours = [style.hop_colour(hop) for hop in hops]
-    return _curves(named, "hops", list(names.values()), colours, experiment, (290, 130))
+
+    def draw(points: list[dict], experiment: str) -> Any:
+        named = [p | {"hops": names[p["hop"]]} for p in points]
+        return _curves(named, "hops", list(names.values()), colours, experiment, (290, 130))
+
+    return draw
 
 
-def _by_change(points: list[dict], experiment: str) -> Any:
-    series = [name for name in CHANGES.values() if any(p["series"] == name for p in points)]
+def _by_change(every: list[dict]) -> Draw:
+    """Panels by change at inference; all share the legend, so all name the changes tried on `every` experiment."""
+    series = [name for name in CHANGES.values() if any(p["series"] == name for p in every)]
     colours = [style.PALETTE[list(CHANGES.values()).index(name)] for name in series]
-    return _curves(points, "series", series, colours, f"{experiment}: changes at inference", (290, 130))
+
+    def draw(points: list[dict], experiment: str) -> Any:
+        return _curves(points, "series", series, colours, f"{experiment}: changes at inference", (290, 130))
+
+    return draw
 
 
 def _table(summary: list[dict]) -> Any:

@@ -22,8 +22,8 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
         "A head's target is the token to which it attends most on the sequence alone; the same sequence then stands "
         "behind ever longer prefixes. Colour: the attention that is left on the target. Columns are lengths in tokens, "
         "rows are heads from the first layer to the last (named after their kind at the end of training: positional, "
-        "symbolic or mixed), queries are the positions of the path. The black square marks the first length with less "
-        "than half of the attention that the head had at the trained length. Right: the lead of the target's logit "
+        "symbolic or mixed), queries are the positions of the path. The white square marks the first length with less "
+        "than half of the attention that the head had at the shortest length. Right: the lead of the target's logit "
         "over the largest other one, mean over queries; below 0 the target has lost. Lines and cells are means over "
         "seeds, a head whose kind differs between seeds is grey."
     )
@@ -84,7 +84,7 @@ def _map(cells: list[dict], breaks: list[dict], experiment: str, explained: bool
     if breaks:
         tick = alt.Chart(style.data([b | {"label": _label(b)} for b in breaks]))
         layers.append(
-            tick.mark_point(shape="square", filled=False, size=160, strokeWidth=2, color="black", opacity=1).encode(
+            tick.mark_point(shape="square", filled=False, size=160, strokeWidth=2, color="white", opacity=1).encode(
                 x=x, y=y
             )
         )

@@ -1,10 +1,10 @@
 -- How far each experiment gets, over all hop classes: accuracy at the trained length and at 2, 10 and 50 times it, and reach.
 -- trained_length: tokens of the sequences it was trained on
--- at_trained: accuracy at the trained length, mean over seeds
+-- at_trained: accuracy at the trained length, mean over seeds; NULL if it was not measured
 -- at_2: accuracy at the measured length nearest to 2 trained lengths (within a fifth), mean over seeds
 -- at_10: the same at 10 trained lengths
 -- at_50: the same at 50 trained lengths
--- reach: longest length up to which every measured length has an accuracy above 0.9; NULL if the trained one has not
+-- reach: longest length up to which every measured length has an accuracy above 0.9; NULL if the shortest one has not
 -- longest: longest measured length
 WITH ordered AS (
     SELECT

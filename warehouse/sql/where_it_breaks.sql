@@ -1,6 +1,6 @@
 -- How firmly each head holds its target by length at the last checkpoint, mean over seeds, with its kind of purity.
 -- kind: positional, symbolic or mixed at gamma 0.1; several where seeds differ
--- kept_mass: target_mass in shares of that at the trained length
+-- kept_mass: target_mass in shares of that at the shortest measured length, the trained one where that was measured
 -- place: rank of the head in its model, layer by layer, from 0
 WITH last_step AS (SELECT experiment, seed, max(step) AS step FROM length_heads GROUP BY experiment, seed),
 kinds AS (
