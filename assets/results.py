@@ -197,7 +197,10 @@ def cleaned_warehouse(
         context.log.info(f"removed a dead writer's left-over {path}")
     artifact, cache = current_warehouse(context, store, replicates, stages)
     if missing := artifact.summary["missing"]:
-        context.log.info(f"not in the store, so not in the warehouse: {', '.join(missing)}")
+        context.log.info(
+            f"{len(missing)} declared artifacts of all studies are not in the store, so not in the warehouse "
+            "(the asset's metadata names them)"
+        )
     return artifact, cache
 
 

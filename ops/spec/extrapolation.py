@@ -9,7 +9,7 @@ from ops.spec.part import SpecPart
 Length = Annotated[int, Field(ge=2, le=1_000_000)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Positive = Annotated[float, Field(gt=0, le=1e6)]
-# arXiv 2605.31558 §3.6; lengths below an experiment's own sequence length are left out
+# arXiv 2605.31558 §3.6; an experiment whose sequences are longer than 17 tokens lists its own
 LENGTHS = (17, 24, 32, 48, 64, 96, 128, 170, 256, 340, 510, 680, 850, 1_000, 1_500, 2_000, 3_000, 4_000, 5_000)
 
 

@@ -71,6 +71,8 @@ class ExperimentSpec(SpecPart):
             self._ablation_fits(self.ablation)
         if self.mixed_lengths is not None:
             self._mixed_lengths_fit(self.mixed_lengths)
+        if self.length is not None:
+            self._letters_left("length")
         for lengths in self.length.all_lengths if self.length else ():
             if lengths[0] < self.task.sequence_length:
                 raise ValueError(
@@ -86,6 +88,14 @@ class ExperimentSpec(SpecPart):
         return self
 
     def _ablation_fits(self, ablation: AblationSpec) -> None:
+        for field in ("modes", "sliding", "cumulative", "scopes", "layer_sets", "score_bands"):
+            values = getattr(ablation, field)
+            if len(set(values)) != len(values):
+                raise ValueError(f"ablation.{field} names something twice; name each once")
+        if self.model.n_heads == 1 and not ablation.layer_sets and set(ablation.scopes) == {"each_head"}:
+            raise ValueError(
+                "ablation.scopes names each_head alone, but this model has one head a layer; use each_layer"
+            )
         for field in ("n_inputs", "n_score_inputs"):
             if getattr(ablation, field) > self.task.n_test:
                 raise ValueError(
@@ -105,13 +115,17 @@ class ExperimentSpec(SpecPart):
                 f"mixed_lengths.shortest is {mixed.shortest}, but the task's sequences have "
                 f"{self.task.sequence_length} tokens; raise it to that at least"
             )
-        if not isinstance(self.task, NumberTaskSpec) and self.task.hops[-1] >= self.task.n_letters:
-            raise ValueError(
-                f"mixed_lengths needs letters off the path, but paths of {self.task.hops[-1]} hops may use all "
-                f"{self.task.n_letters} letters of the task; use fewer hops or more letters"
-            )
+        self._letters_left("mixed_lengths")
         if self.training.compile:
             raise ValueError("training.compile would compile every length of mixed_lengths anew; set it to false")
+
+    def _letters_left(self, part: str) -> None:
+        """Tasks of pairs are lengthened with letters off the path."""
+        if not isinstance(self.task, NumberTaskSpec) and self.task.hops[-1] >= self.task.n_letters:
+            raise ValueError(
+                f"{part} needs letters off the path, but paths of {self.task.hops[-1]} hops may use all "
+                f"{self.task.n_letters} letters of the task; use fewer hops or more letters"
+            )
 
 
 Experiment = ExperimentSpec | CanonicalExperiment | LanguageModelExperiment | PromptingExperiment | TheoryExperiment

@@ -137,3 +137,32 @@ def test_the_field_that_is_wrong_is_named(text, start):
     with pytest.raises(SpecError) as caught:
         parse_study(text, "f.yaml")
     assert str(caught.value).startswith(start)
+
+
+SMALL = "study: s\ndescription: d\nexperiments:\n  a: {task: {name: %s}, model: {n_heads: %d}, %s}"
+
+
+@pytest.mark.parametrize(
+    ("task", "n_heads", "part", "words"),
+    [
+        ("number", 1, "ablation: {scopes: [each_head]}", "ablation.scopes names each_head alone, .* use each_layer"),
+        ("number", 2, "ablation: {modes: [freeze, freeze]}", "ablation.modes names something twice"),
+        ("number", 2, "ablation: {score_bands: [[1, 8], [1, 8]]}", "ablation.score_bands names something twice"),
+        ("number", 2, "ablation: {sliding: [{width: 1, every: 1}, {width: 1, every: 1}]}", "ablation.sliding names"),
+        ("letter, n_letters: 4, hops: [1, 4]", 1, "length: {}", "n_letters is 4, .* set n_letters to 5"),
+        (
+            "letter_matched, target_window: 1, pre_target_window: 3, hops: [4]",
+            1,
+            "length: {lengths: [20]}",
+            "length needs letters off the path, .* use fewer hops or more letters",
+        ),
+    ],
+)
+def test_what_would_fail_after_training_is_refused_before(task, n_heads, part, words):
+    with pytest.raises(SpecError, match=words):
+        parse_study(SMALL % (task, n_heads, part), "f.yaml")
+
+
+def test_each_head_of_one_is_fine_beside_sets_of_layers():
+    text = SMALL % ("number", 1, "ablation: {scopes: [each_head], layer_sets: [[0, 1]]}")
+    assert parse_study(text, "f.yaml").experiments[0].ablation.layer_sets == ((0, 1),)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import duckdb
 import polars as pl
@@ -150,8 +151,13 @@ def canonical(task: str, ids: list[int], own: dict) -> list[dict]:
 
 
 @pytest.fixture(scope="module")
-def connection(build_database, tmp_path_factory):
-    with duckdb.connect(str(build_database(tmp_path_factory.mktemp("ablation"), made_up())), read_only=True) as opened:
+def path(build_database, tmp_path_factory):
+    return build_database(tmp_path_factory.mktemp("ablation"), made_up())
+
+
+@pytest.fixture(scope="module")
+def connection(path):
+    with duckdb.connect(str(path), read_only=True) as opened:
         yield opened
 
 
@@ -177,6 +183,51 @@ CLAIMS = (
     "positional-scores-need-fast-rotation",
     "symbolic-scores-survive-freezing",
 )
+
+
+@pytest.fixture(scope="module")
+def writable(path, tmp_path_factory):
+    with duckdb.connect(shutil.copy(path, tmp_path_factory.mktemp("writable") / "warehouse.duckdb")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("claim", "edit"),
+    [
+        ("index-needs-fast", "canonical_accuracy SET accuracy = 0.5"),
+        ("index-u-shape", "canonical_accuracy SET accuracy = 0.5"),
+        ("retrieval-needs-slow", "canonical_accuracy SET accuracy = 0.5"),
+        ("retrieval-inverse-u-shape", "canonical_accuracy SET accuracy = 0.5"),
+        ("partial-induction-needs-two", "canonical_accuracy SET accuracy = 1.0"),
+        ("number-needs-fast-rotation", "frequency_ablation SET accuracy = 1.0"),
+        ("number-later-layers-survive", "frequency_ablation SET accuracy = 0.1 WHERE mode <> 'none'"),
+        ("letter-survives-freezing", "frequency_ablation SET accuracy = 0.1 WHERE mode <> 'none'"),
+        ("letter-needs-slow-content", "frequency_ablation SET accuracy = 1.0"),
+        ("positional-scores-need-fast-rotation", "ablation_scores SET \"positional\" = 0.95 WHERE mode <> 'none'"),
+        ("symbolic-scores-survive-freezing", "ablation_scores SET symbolic = 0.5 WHERE mode <> 'none'"),
+    ],
+)
+def test_every_claim_and_prediction_can_be_missed(writable, claim, edit):
+    writable.begin()
+    try:
+        writable.execute(f"UPDATE {edit}")
+        verdict = writable.execute("SELECT verdict FROM claims WHERE id = ?", [claim]).fetchall()
+    finally:
+        writable.rollback()
+    assert verdict == [("not reproduced",)]
+
+
+def test_restricted_training_is_known_by_its_models_not_by_its_name(writable):
+    writable.begin()
+    try:
+        writable.execute("UPDATE experiments SET profile = 'mine' WHERE profile = 'frequency'")
+        found = writable.sql("SELECT DISTINCT study, experiment FROM restricted_training").fetchall()
+    finally:
+        writable.rollback()
+    assert {study for study, _ in found} == {"mine"}  # none of the study paper, whose models have every frequency
+    assert {experiment for _, experiment in found} == {
+        f"frequency_{task}_{variant}" for task in ("number", "letter") for variant in ("all", "p_rope_75")
+    }
 
 
 def test_a_point_has_its_place_and_a_wilson_interval(connection):
