@@ -1,5 +1,6 @@
 """What all figures share: colours, rows from a view, a drawn key, the picture of "not run yet"."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,8 +67,8 @@ def not_run(title: str) -> alt.Chart:
     )
 
 
-def key(entries: Sequence[tuple[str, str, str]], width: int = 900) -> Any:
-    """A key in one row. Entries are (label, colour, mark); mark is line, dash, band, bar, ring, circle or diamond."""
+def key(entries: Sequence[tuple[str, str, str]]) -> Any:
+    """A key in one row, as wide as its entries. Entries are (label, colour, mark); mark is line, dash, band, bar, ring, circle or diamond."""
     lines = {"line": (2.5, 1.0), "dash": (1.5, 1.0), "band": (10.0, 0.25), "bar": (6.0, 1.0)}
     drawn, x = [], 0.0
     for label, colour, mark in entries:
@@ -77,6 +78,7 @@ def key(entries: Sequence[tuple[str, str, str]], width: int = 900) -> Any:
              "thickness": thickness, "opacity": opacity, "dashed": mark == "dash"}
         )  # fmt: skip
         x += 40 + 6.4 * len(label)
+    width = math.ceil(x)
     scale = alt.Scale(domain=[0, width], nice=False)
     base = alt.Chart(data(drawn)).encode(color=alt.Color("colour:N", scale=None))
     line = base.mark_rule().encode(

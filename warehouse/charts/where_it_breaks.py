@@ -55,7 +55,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
         ).resolve_scale(color="independent")
         for i, e in enumerate(experiments)
     ]
-    key = style.key([(f"{kind} head", style.KIND_COLOURS[kind], "line") for kind in KINDS], width=560)
+    key = style.key([(f"{kind} head", style.KIND_COLOURS[kind], "line") for kind in KINDS])
     return style.finish(alt.vconcat(key, *panels, spacing=18).resolve_scale(color="independent"), TITLE)
 
 
