@@ -68,7 +68,10 @@ def not_run(title: str) -> alt.Chart:
 
 
 def key(entries: Sequence[tuple[str, str, str]]) -> Any:
-    """A key in one row, as wide as its entries. Entries are (label, colour, mark); mark is line, dash, band, bar, ring, circle or diamond."""
+    """A key in one row, as wide as its entries.
+
+    Entries are (label, colour, mark); mark is line, dash, band, bar, ring, circle or diamond.
+    """
     lines = {"line": (2.5, 1.0), "dash": (1.5, 1.0), "band": (10.0, 0.25), "bar": (6.0, 1.0)}
     drawn, x = [], 0.0
     for label, colour, mark in entries:
