@@ -70,6 +70,5 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
             ("Retrieval, by the lemma", style.SYMBOLIC, "line"),
             ("Retrieval, least that works", style.SYMBOLIC, "dash"),
         ],
-        width=760,
     )
     return style.finish(alt.vconcat(key, alt.layer(line, point).properties(width=620, height=300), spacing=8), TITLE)
