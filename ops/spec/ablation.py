@@ -60,6 +60,10 @@ class AblationSpec(SpecPart):
             raise ValueError("declare sliding or cumulative bands; without either there is nothing to ablate")
         if not self.scopes and not self.layer_sets:
             raise ValueError("declare scopes or layer_sets; without either there is nowhere to ablate")
+        for field in ("modes", "sliding", "cumulative", "scopes", "layer_sets", "score_bands"):
+            values = getattr(self, field)
+            if len(set(values)) != len(values):
+                raise ValueError(f"{field} names something twice; name each once")
         for low, high in self.score_bands:
             if low > high:
                 raise ValueError(f"score_bands has [{low}, {high}]; the lower frequency ID comes first")

@@ -72,13 +72,7 @@ class ExperimentSpec(SpecPart):
         if self.mixed_lengths is not None:
             self._mixed_lengths_fit(self.mixed_lengths)
         if self.length is not None:
-            self._letters_left("length")
-        for lengths in self.length.all_lengths if self.length else ():
-            if lengths[0] < self.task.sequence_length:
-                raise ValueError(
-                    f"length begins at {lengths[0]}, but the task's sequences have "
-                    f"{self.task.sequence_length} tokens; list only longer lengths, and that one"
-                )
+            self._length_fits(self.length)
         if len({*self.seeds, *self.more_seeds}) != len(self.seeds) + len(self.more_seeds):
             raise ValueError("seeds must not repeat, neither in seeds nor in more_seeds")
         if self.training.batch_size > self.task.n_train:
@@ -88,10 +82,6 @@ class ExperimentSpec(SpecPart):
         return self
 
     def _ablation_fits(self, ablation: AblationSpec) -> None:
-        for field in ("modes", "sliding", "cumulative", "scopes", "layer_sets", "score_bands"):
-            values = getattr(ablation, field)
-            if len(set(values)) != len(values):
-                raise ValueError(f"ablation.{field} names something twice; name each once")
         if self.model.n_heads == 1 and not ablation.layer_sets and set(ablation.scopes) == {"each_head"}:
             raise ValueError(
                 "ablation.scopes names each_head alone, but this model has one head a layer; use each_layer"
@@ -108,6 +98,15 @@ class ExperimentSpec(SpecPart):
             )
         if deep := [layer for layers in ablation.layer_sets for layer in layers if layer >= self.model.n_layers]:
             raise ValueError(f"ablation.layer_sets names layer {deep[0]}; the last one is {self.model.n_layers - 1}")
+
+    def _length_fits(self, length: LengthSpec) -> None:
+        self._letters_left("length")
+        for lengths in length.all_lengths:
+            if lengths[0] < self.task.sequence_length:
+                raise ValueError(
+                    f"length begins at {lengths[0]}, but the task's sequences have "
+                    f"{self.task.sequence_length} tokens; list only longer lengths, and that one"
+                )
 
     def _mixed_lengths_fit(self, mixed: MixedLengthsSpec) -> None:
         if mixed.shortest < self.task.sequence_length:
