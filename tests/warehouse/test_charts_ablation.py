@@ -230,6 +230,21 @@ def test_restricted_training_is_known_by_its_models_not_by_its_name(writable):
     }
 
 
+def test_planes_of_a_model_that_rotates_in_no_layer_do_not_rotate(writable):
+    writable.begin()
+    try:
+        writable.execute(
+            """UPDATE experiments SET spec = json_merge_patch(spec, '{"model": {"nope_from_layer": 0}}')
+            WHERE experiment = 'frequency_number_all'"""
+        )
+        found = writable.sql(
+            "SELECT DISTINCT n_present, n_rotating FROM restricted_training WHERE experiment = 'frequency_number_all'"
+        ).fetchall()
+    finally:
+        writable.rollback()
+    assert found == [(N, 0)]
+
+
 def test_a_point_has_its_place_and_a_wilson_interval(connection):
     rows = connection.sql(
         "SELECT place, scope, accuracy, ci_low, ci_high, n, change FROM ablation_accuracy "

@@ -5,12 +5,23 @@
 -- width: number of frequency IDs in the band
 -- n_frequencies: number of RoPE planes of a head
 -- intact: accuracy of the same model, unchanged, on the same sequences
+-- intact_low: lower end of the 95 % interval of intact
+-- intact_high: upper end of the 95 % interval of intact
 -- change: accuracy minus intact
 WITH sizes AS (
     SELECT experiment, seed, max(band_high) AS n_frequencies FROM frequency_ablation GROUP BY experiment, seed
 ),
+measured AS (
+    SELECT
+        *,
+        (accuracy + 1.9207::DOUBLE / n - 1.96::DOUBLE * sqrt(accuracy * (1 - accuracy) / n + 0.9604::DOUBLE / (n * n)))
+            / (1 + 3.8415::DOUBLE / n) AS ci_low,
+        (accuracy + 1.9207::DOUBLE / n + 1.96::DOUBLE * sqrt(accuracy * (1 - accuracy) / n + 0.9604::DOUBLE / (n * n)))
+            / (1 + 3.8415::DOUBLE / n) AS ci_high
+    FROM frequency_ablation
+),
 intact AS (
-    SELECT experiment, seed, step, hop, accuracy FROM frequency_ablation WHERE mode = 'none'
+    SELECT experiment, seed, step, hop, accuracy, ci_low, ci_high FROM measured WHERE mode = 'none'
 )
 SELECT
     e.profile AS study, a.experiment, a.seed, e.task, a.step, a.mode, a.band_low, a.band_high,
@@ -30,13 +41,9 @@ SELECT
         WHEN list_max(a.layers) - list_min(a.layers) = len(a.layers) - 1 THEN 'L' || list_min(a.layers) || '-L' || list_max(a.layers)
         ELSE 'L' || array_to_string(a.layers, ',')
     END AS place,
-    a.hop, a.accuracy,
-    (a.accuracy + 1.9207::DOUBLE / a.n - 1.96::DOUBLE * sqrt(a.accuracy * (1 - a.accuracy) / a.n + 0.9604::DOUBLE / (a.n * a.n)))
-        / (1 + 3.8415::DOUBLE / a.n) AS ci_low,
-    (a.accuracy + 1.9207::DOUBLE / a.n + 1.96::DOUBLE * sqrt(a.accuracy * (1 - a.accuracy) / a.n + 0.9604::DOUBLE / (a.n * a.n)))
-        / (1 + 3.8415::DOUBLE / a.n) AS ci_high,
-    a.n, i.accuracy AS intact, a.accuracy - i.accuracy AS change
-FROM frequency_ablation AS a
+    a.hop, a.accuracy, a.ci_low, a.ci_high, a.n, i.accuracy AS intact, i.ci_low AS intact_low, i.ci_high AS intact_high,
+    a.accuracy - i.accuracy AS change
+FROM measured AS a
 JOIN experiments AS e USING (experiment, seed)
 JOIN sizes AS z USING (experiment, seed)
 JOIN intact AS i ON i.experiment = a.experiment AND i.seed = a.seed AND i.step = a.step AND i.hop IS NOT DISTINCT FROM a.hop

@@ -10,14 +10,7 @@ WITH ends AS (
     SELECT *, 'slow' AS from_end, n_frequencies - band_low + 1 AS n_ids FROM ablation_accuracy WHERE band_high = n_frequencies
     UNION ALL BY NAME
     SELECT DISTINCT ON (experiment, seed, mode, hop, f.from_end)
-        ablation_accuracy.* REPLACE (
-            intact AS accuracy,
-            (intact + 1.9207::DOUBLE / n - 1.96::DOUBLE * sqrt(intact * (1 - intact) / n + 0.9604::DOUBLE / (n * n)))
-                / (1 + 3.8415::DOUBLE / n) AS ci_low,
-            (intact + 1.9207::DOUBLE / n + 1.96::DOUBLE * sqrt(intact * (1 - intact) / n + 0.9604::DOUBLE / (n * n)))
-                / (1 + 3.8415::DOUBLE / n) AS ci_high,
-            0 AS change
-        ),
+        ablation_accuracy.* REPLACE (intact AS accuracy, intact_low AS ci_low, intact_high AS ci_high, 0 AS change),
         f.from_end, 0 AS n_ids
     FROM ablation_accuracy, (VALUES ('fast'), ('slow')) AS f(from_end)
     WHERE scope = 'all layers'

@@ -9,9 +9,12 @@ WITH variants AS (
         experiment, seed, profile AS study, task, n_layers,
         regexp_replace(experiment, '^' || profile || '_' || task || '_', '') AS variant,
         json_array_length(spec, '$.model.frequencies_present') AS n_present,
-        len(list_intersect(
-            (spec->'$.model.frequencies_present')::INTEGER[], (spec->'$.model.frequencies_rotating')::INTEGER[]
-        )) AS n_rotating,
+        CASE
+            WHEN (spec->>'$.model.nope_from_layer')::INTEGER = 0 THEN 0
+            ELSE len(list_intersect(
+                (spec->'$.model.frequencies_present')::INTEGER[], (spec->'$.model.frequencies_rotating')::INTEGER[]
+            ))
+        END AS n_rotating,
         (spec->>'$.model.nope_from_layer')::INTEGER AS nope_from_layer,
         width // n_heads // 2 AS n_planes
     FROM experiments
