@@ -18,7 +18,7 @@ def compute(work: Work) -> Computed:
     """Sweep bands, modes and places on the last checkpoint; then score the heads under some of them."""
     import polars as pl
 
-    from ops.ablation_table import accuracy_under_ablation, scores_under_ablation
+    from ops.ablation.table import accuracy_under_ablation, scores_under_ablation
 
     spec = work.replicate.experiment.ablation
     test = dataset.load(work.inputs["dataset"], "test")
@@ -67,7 +67,7 @@ def curves(accuracy: "pl.DataFrame", n_layers: int) -> dict[str, list[float]]:
 ABLATION = Stage(
     name="ablation",
     description="Accuracy and head scores with bands of RoPE frequencies removed or frozen (arXiv 2511.11579 §5).",
-    code=("ops.ablation_table", "ops.model.checkpoint"),
+    code=("ops.ablation.table", "ops.model.checkpoint"),
     reads=lambda experiment: {"ablation": experiment.ablation.model_dump(mode="json")},
     compute=compute,
     inputs=("dataset", "checkpoints"),

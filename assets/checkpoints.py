@@ -28,7 +28,7 @@ def compute(work: Work) -> Computed:
         "report": Reporter(work),
     }
     if experiment.mixed_lengths is not None:
-        from ops.mixed_lengths import fit_mixed
+        from ops.length.mixed import fit_mixed
 
         mixed = experiment.mixed_lengths
         fitted = fit_mixed(task=experiment.task, train=train, validation=validation, mixed_lengths=mixed, **options)
@@ -115,5 +115,5 @@ CHECKPOINTS = Stage(
     checks=(Check("checkpoints_distinct", "Every declared checkpoint step has weights, and no two are equal."),),
     kinds=("torch", "lightning", "safetensors"),
     exclusive=True,
-    code_if={"mixed_lengths": ("ops.mixed_lengths",)},
+    code_if={"mixed_lengths": ("ops.length.mixed",)},
 )

@@ -14,15 +14,15 @@ def compute(work: Work) -> Computed:
     """Evaluate the last checkpoint at every length in every declared way, and earlier ones plainly, on request."""
     import polars as pl
 
-    from ops.length_heads import head_rows
-    from ops.length_study import (
+    from ops.length.heads import head_rows
+    from ops.length.lengthening import lengthen
+    from ops.length.study import (
         accuracy_rows,
         right_behind,
         right_when_moved,
         shared_prefix_error,
         valid_paths,
     )
-    from ops.lengthening import lengthen
     from ops.tasks.dataset import split_seed
 
     experiment = work.replicate.experiment
@@ -91,7 +91,13 @@ EXTRAPOLATION = Stage(
     name="extrapolation",
     description="Accuracy and attention with the target window lengthened in front, to thousands of tokens "
     "(arXiv 2605.31558 §3.6).",
-    code=("ops.length_study", "ops.length_heads", "ops.lengthening", "ops.tasks.dataset", "ops.model.checkpoint"),
+    code=(
+        "ops.length.study",
+        "ops.length.heads",
+        "ops.length.lengthening",
+        "ops.tasks.dataset",
+        "ops.model.checkpoint",
+    ),
     reads=lambda experiment: {
         "task": experiment.task.model_dump(mode="json"),
         "length": experiment.length.model_dump(mode="json"),

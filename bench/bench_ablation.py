@@ -5,9 +5,9 @@ from typing import Any
 import torch
 
 from bench.measure import REPEATS, interleaved, row
+from ops.ablation.interventions import Ablation, ablated_logits
 from ops.canonical.evaluation import angles
 from ops.canonical.training import train
-from ops.interventions import Ablation, ablated_logits
 from ops.model.gptj import GPTJ
 from ops.spec.canonical import CanonicalTrainingSpec, IndexTaskSpec
 from ops.spec.model import ModelSpec

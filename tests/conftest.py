@@ -10,7 +10,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from jaxtyping import install_import_hook
 
-CHECKED = ["ops.tasks", "ops.model", "ops.scores", "ops.theory", "ops.canonical", "ops.interventions"]
+CHECKED = ["ops.tasks", "ops.model", "ops.scores", "ops.theory", "ops.canonical", "ops.ablation.interventions"]
 _hook = install_import_hook(CHECKED, "beartype.beartype")
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -1,6 +1,6 @@
 """Discrepancy of trained heads: largest minus second-largest logit of the last query, at lengths beyond training.
 
-Inputs are lengthened in front (ops/lengthening.py), so that nothing the model needs moves (arXiv 2605.31558 §3.6).
+Inputs are lengthened in front (ops/length/lengthening.py), so that nothing the model needs moves (arXiv 2605.31558 §3.6).
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ops.lengthening import joined, lengthen
+from ops.length.lengthening import joined, lengthen
 from ops.model.gptj import GPTJ
 from ops.scores.frequency import frequency_use, weighted_frequency_id
 from ops.spec.task import NumberTaskSpec, TaskSpec
@@ -55,7 +55,7 @@ def trained_discrepancy_frame(
     """Rows of `discrepancy`: of each trained head (source "trained"), and of both constructions at the head's angle.
 
     `lengths` are n: keys before the last query; the trained n is always among them. `n_inputs` inputs a length stand
-    behind at most 8 prefixes. Raises ValueError as `ops.lengthening.lengthen` does.
+    behind at most 8 prefixes. Raises ValueError as `ops.length.lengthening.lengthen` does.
     """
     trained = task.sequence_length - 1
     wanted = sorted({trained, *(n for n in lengths if n > trained)})

@@ -34,7 +34,7 @@ class AblationSpec(SpecPart):
     cumulative  bands of these many IDs from the fast end, and from the slow end
     scopes      each layer alone, all layers at once, each head alone; `layer_sets` adds sets of layers
     tolerance   0 runs every input; else an input whose changed layers' outputs move by at most this share of their
-                length, added up over the layers, keeps the intact model's answer (`ops.interventions.moves`)
+                length, added up over the layers, keeps the intact model's answer (`ops.ablation.interventions.moves`)
     score_bands the heads are scored again under these bands, on `n_score_inputs` test sequences
     """
 

@@ -76,7 +76,7 @@ def test_mixed_lengths_add_their_field_and_their_code_and_others_have_neither():
     assert checkpoints.reads(mixed) == {**checkpoints.reads(plain), "mixed_lengths": {"shortest": 17, "longest": 64}}
     assert checkpoints.reads(plain).keys() == {"model", "training"}
     assert checkpoints.modules(plain) == checkpoints.code
-    assert checkpoints.modules(mixed) == (*checkpoints.code, "ops.mixed_lengths")
+    assert checkpoints.modules(mixed) == (*checkpoints.code, "ops.length.mixed")
     assert not any("mixed_lengths" in name for stage in STAGES for name in modules_of(stage.modules(plain)))
     others = [stage for stage in STAGES if stage.applies(plain) and stage.name != "checkpoints"]
     assert others

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.stats import t as student
 
-from ops.clustered import clustered_interval, student_quantile
+from ops.statistics.clustered import clustered_interval, student_quantile
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 7, 15, 16, 63, 200])

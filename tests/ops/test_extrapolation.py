@@ -7,18 +7,18 @@ import sys
 import pytest
 import torch
 
-import ops.extrapolation as extrapolation
-from ops.extrapolation import logits_behind, prefixes_at, read_prefix
-from ops.length_heads import attention_on, head_rows
-from ops.length_study import accuracy_rows, right_behind, right_when_moved, shared_prefix_error, valid_paths
-from ops.lengthening import joined, lengthen
+import ops.length.extrapolation as extrapolation
+from ops.length.extrapolation import logits_behind, prefixes_at, read_prefix
+from ops.length.heads import attention_on, head_rows
+from ops.length.lengthening import joined, lengthen
+from ops.length.stretch import stretched
+from ops.length.study import accuracy_rows, right_behind, right_when_moved, shared_prefix_error, valid_paths
 from ops.model.gptj import GPTJ, attention_weights
 from ops.model.rope import RotaryTable
 from ops.scores.accuracy import answers
 from ops.spec.extrapolation import ActiveSpec, LogNSpec, PositionInterpolationSpec, YarnSpec
 from ops.spec.model import ModelSpec
 from ops.spec.task import LetterTaskSpec, NumberTaskSpec
-from ops.stretch import stretched
 from ops.tasks.registry import vocabulary_size
 
 SPECS = {
@@ -65,7 +65,7 @@ def test_logits_are_right_at_5017_tokens(name):
 PEAK = """
 import resource, sys
 import torch
-from ops.extrapolation import logits_behind, read_prefix
+from ops.length.extrapolation import logits_behind, read_prefix
 from ops.model.gptj import GPTJ
 from ops.spec.model import ModelSpec
 

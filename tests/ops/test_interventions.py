@@ -8,9 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ops.interventions as interventions
-from ops.ablation_table import accuracy_under_ablation, scores_under_ablation
-from ops.interventions import Ablation, ablated_answers, ablated_logits, moves, score_sweep, sweep
+import ops.ablation.interventions as interventions
+from ops.ablation.interventions import Ablation, ablated_answers, ablated_logits, moves, score_sweep, sweep
+from ops.ablation.table import accuracy_under_ablation, scores_under_ablation
 from ops.model.gptj import GPTJ
 from ops.scores.accuracy import answers
 from ops.scores.heads import head_details, score_heads

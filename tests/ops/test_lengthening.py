@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ops.lengthening import joined, lengthen, move_answers, solve_lengthened
+from ops.length.lengthening import joined, lengthen, move_answers, solve_lengthened
 from ops.spec.task import LetterMatchedTaskSpec, LetterTaskSpec, NumberTaskSpec
 from ops.tasks.pairs import lefts_and_rights
 from ops.tasks.registry import solve, vocabulary_size

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from ops.lengthening import solve_lengthened
-from ops.mixed_lengths import MixedLengths, fit_mixed
+from ops.length.lengthening import solve_lengthened
+from ops.length.mixed import MixedLengths, fit_mixed
 from ops.model.checkpoint import load_checkpoint
 from ops.spec.mixed_lengths import MixedLengthsSpec
 from ops.spec.model import ModelSpec

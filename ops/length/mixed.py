@@ -64,7 +64,7 @@ class MixedLengths:
         """The tokens in front of the batch `rows` of `step`, which leave every row's path as it was.
 
         Number task: uniform letters. Tasks of pairs: uniform digits, and lefts uniform among letters of the row's own,
-        all but as many as the task has hops at most, its path's among those left out: as in `ops.lengthening`.
+        all but as many as the task has hops at most, its path's among those left out: as in `ops.length.lengthening`.
         """
         rng = self._generator(step)
         length = int(rng.integers(self.spec.shortest, self.spec.longest + 1))

@@ -5,15 +5,15 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from ops.clustered import clustered_interval
-from ops.extrapolation import logits_behind, prefixes_at
-from ops.lengthening import Lengthened, joined, lengthen, move_answers, solve_lengthened
+from ops.length.extrapolation import logits_behind, prefixes_at
+from ops.length.lengthening import Lengthened, joined, lengthen, move_answers, solve_lengthened
+from ops.length.stretch import stretched
 from ops.model.gptj import GPTJ
 from ops.model.rope import RotaryTable
 from ops.scores.accuracy import answers
 from ops.spec.extrapolation import ActiveSpec, InferenceSpec
 from ops.spec.task import TaskSpec
-from ops.stretch import stretched
+from ops.statistics.clustered import clustered_interval
 from ops.tasks.sequences import Seed
 
 PLAIN = "none"

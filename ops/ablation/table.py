@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from ops.interventions import INPUTS_AT_ONCE, Ablation, ablated_answers, score_sweep, sweep
+from ops.ablation.interventions import INPUTS_AT_ONCE, Ablation, ablated_answers, score_sweep, sweep
 from ops.model.gptj import GPTJ
 from ops.scores.accuracy import answers
 from ops.scores.heads import score_heads

@@ -1,0 +1,1 @@
+"""Frequency bands removed or frozen at inference."""

@@ -1,0 +1,1 @@
+"""Lengths beyond the trained one: lengthening, extrapolation, stretched angles, training on mixed lengths."""

@@ -1,0 +1,1 @@
+"""Intervals that respect how the numbers arise."""
