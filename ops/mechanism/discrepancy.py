@@ -1,6 +1,6 @@
 """Discrepancy of trained heads: largest minus second-largest logit of the last query, at lengths beyond training.
 
-Inputs are lengthened in front (ops/length/lengthening.py), so that nothing the model needs moves (arXiv 2605.31558 §3.6).
+Inputs are lengthened in front (`ops.length.lengthening`): nothing the model needs moves (arXiv 2605.31558 §3.6).
 """
 
 from collections.abc import Sequence
