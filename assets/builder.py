@@ -11,8 +11,9 @@ import dagster as dg
 
 from assets import preview
 from assets.provenance import provenance
-from assets.stage import Check, Computed, Replicate, Stage, Verdict, Work, every_verdict, plan
-from warehouse.keys import refuse_edited_code
+from assets.stage import Check, Computed, Replicate, Stage, Verdict, Work, every_verdict, parts_of_key, plan
+from warehouse.code import refuse_edited_code
+from warehouse.explain import computed_again
 from warehouse.store import Artifact, Store
 from warehouse.tables import TABLES, frame_for, write_table
 
@@ -93,6 +94,8 @@ def get_or_compute(
             return artifact, "hit"
         refuse_edited_code(stage.modules(replicate.experiment))
         context.log.info(f"{stage.name} of {replicate}: computing ({key[:12]})")
+        if why := computed_again(store, parts_of_key(stage, replicate, keys)):
+            context.log.info(f"{stage.name} of {replicate}: computed again: {why}")
         began = time.monotonic()
         computed = stage.compute(Work(replicate, inputs, folder, context.log.info, observer(context)))
         return publish(store, stage, replicate, keys, computed, folder, time.monotonic() - began), "miss"
@@ -136,6 +139,7 @@ def publish(
         write,
         spec=stage.spec(replicate),
         inputs={name: keys[name] for name in stage.inputs},
+        code=parts_of_key(stage, replicate, keys)["code"],
         provenance=provenance(wall_s),
         summary={
             **computed.summary,

@@ -17,7 +17,8 @@ import dagster as dg
 from assets.builder import OWNERS, StoreResource, asset_key, figures, refuse_changed_specs
 from assets.provenance import provenance
 from assets.stage import Replicate, Stage, plan
-from warehouse.keys import refuse_edited_code, stage_key
+from warehouse.code import definitions, refuse_edited_code
+from warehouse.keys import stage_key
 from warehouse.store import Artifact, Store
 
 GROUP = "results"
@@ -119,7 +120,14 @@ def get_or_write(
                 path.rename(folder / path.name)
 
         return store.publish(
-            name, key, move, spec={}, inputs=inputs, provenance=provenance(wall_s), summary=summary
+            name,
+            key,
+            move,
+            spec={},
+            inputs=inputs,
+            code=definitions(code),
+            provenance=provenance(wall_s),
+            summary=summary,
         ), "miss"
 
 

@@ -16,7 +16,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -120,13 +120,14 @@ class Store:
         inputs: Mapping[str, str],
         provenance: Mapping[str, Any],
         summary: Mapping[str, Any],
+        code: Mapping[str, str] | None = None,
     ) -> Artifact:
         """Let `write(folder)` fill an empty folder, and publish that folder at once and for good.
 
         The files and then the manifest go to the disk in a folder beside the artifact's; one rename makes them the
         artifact. Of several processes that publish one key the first wins, and all get the winner's artifact. The
-        stage's work folder for this key is removed afterwards. `spec`, `inputs`, `provenance` and `summary` are JSON
-        values and go into the manifest.
+        stage's work folder for this key is removed afterwards. `spec`, `inputs`, `code` (definition to digest, as in
+        `warehouse.keys.made_of`), `provenance` and `summary` are JSON values and go into the manifest.
         Raises StoreError on a full or failing disk (also inside `write`), on links among the files and when nothing
         was written; anything else that `write` raises passes through. Nothing is published then.
         """
@@ -134,16 +135,17 @@ class Store:
         doing = f"cannot publish {stage} {key[:12]} in {self.root}"
         with disk_errors(doing), self._partial_folder(folder) as partial:
             write(partial)
-            artifact = self._commit(partial, folder, spec, inputs, provenance, summary, doing)
+            parts = {"spec": spec, "inputs": inputs, "code": code or {}, "provenance": provenance, "summary": summary}
+            artifact = self._commit(partial, folder, parts, doing)
         self.discard_workdir(stage, key)
         return artifact
 
-    def _commit(self, partial, folder, spec, inputs, provenance, summary, doing) -> Artifact:
+    def _commit(self, partial: Path, folder: Path, parts: Mapping[str, Mapping[str, Any]], doing: str) -> Artifact:
         stage, key = folder.parent.name, folder.name
         try:
             files = manifest.describe(partial)
-            content = {"format": manifest.FORMAT, "stage": stage, "key": key, "files": files, "spec": dict(spec)}
-            content |= {"inputs": dict(inputs), "provenance": dict(provenance), "summary": dict(summary)}
+            content = {"format": manifest.FORMAT, "stage": stage, "key": key, "files": files}
+            content |= {name: dict(part) for name, part in parts.items()}
             rendered = manifest.render(content)
         except manifest.Invalid as error:
             raise StoreError(f"{doing}: {error}") from None
@@ -237,9 +239,9 @@ class Store:
         log.info("%s is now %s %s", target, artifact.stage, artifact.key[:12])
         return target
 
-    def artifacts(self, verify: Verification = "sizes") -> Iterator[Artifact]:
-        """Every valid artifact, by stage and key. Invalid ones are quarantined on the way."""
-        for folder in sorted(self.root.glob("artifacts/*/*")):
+    def artifacts(self, verify: Verification = "sizes", stages: Sequence[str] = ("*",)) -> Iterator[Artifact]:
+        """Every valid artifact, by stage and key, or those of some stages. Invalid ones are quarantined on the way."""
+        for folder in sorted(folder for stage in stages for folder in self.root.glob(f"artifacts/{stage}/*")):
             if _NAME.fullmatch(folder.name) and (artifact := self.get(folder.parent.name, folder.name, verify)):
                 yield artifact
 

@@ -9,7 +9,7 @@ import assets
 from assets.registry import STAGES
 from assets.stage import Check, Computed, Replicate, Stage, Verdict, clock, every_verdict, plan
 from ops.spec.study import ExperimentSpec, parse_study
-from warehouse.keys import modules_of
+from warehouse.code import modules_of
 
 BASE = "study: s\ndescription: d\nexperiments: {a: {task: {name: number, n_test: 4000}%s}}\n"
 EVALUATIONS = {"accuracy", "head_scores", "frequency_use"}
