@@ -14,6 +14,7 @@ from assets.provenance import provenance
 from assets.stage import Check, Computed, Replicate, Stage, Verdict, Work, every_verdict, parts_of_key, plan
 from warehouse.code import refuse_edited_code
 from warehouse.explain import computed_again
+from warehouse.keys import code_of
 from warehouse.store import Artifact, Store
 from warehouse.tables import TABLES, frame_for, write_table
 
@@ -139,8 +140,8 @@ def publish(
         write,
         spec=stage.spec(replicate),
         inputs={name: keys[name] for name in stage.inputs},
-        code=parts_of_key(stage, replicate, keys)["code"],
-        provenance=provenance(wall_s),
+        code=code_of(stage.modules(replicate.experiment)),
+        provenance=provenance(wall_s) | {"declares": declares(replicate)},
         summary={
             **computed.summary,
             "rows": rows,
@@ -148,6 +149,14 @@ def publish(
             "curves": {name: list(values) for name, values in computed.curves.items()},
         },
     )
+
+
+def declares(replicate: Replicate) -> dict[str, Any]:
+    """The replicate's row of table `experiments` as far as its declaration fixes it: the store explains itself."""
+    from warehouse.catalog import experiment_row
+
+    row = experiment_row(replicate.experiment, replicate.seed, key=None, n_parameters=None)
+    return {name: value for name, value in row.items() if name not in ("key", "n_parameters")}
 
 
 def _link(source: str, target: str) -> str:

@@ -15,10 +15,11 @@ from typing import Any
 import dagster as dg
 
 from assets.builder import OWNERS, StoreResource, asset_key, figures, refuse_changed_specs
+from assets.held import Held
 from assets.provenance import provenance
 from assets.stage import Replicate, Stage, plan
-from warehouse.code import definitions, refuse_edited_code
-from warehouse.keys import stage_key
+from warehouse.code import refuse_edited_code
+from warehouse.keys import code_of, stage_key
 from warehouse.store import Artifact, Store
 
 GROUP = "results"
@@ -47,38 +48,6 @@ class Result:
     told: Callable[[Artifact], Mapping[str, Any]] = lambda artifact: {}
     checks: tuple[dg.AssetCheckSpec, ...] = ()
     judged: Callable[[Artifact], Sequence[dg.AssetCheckResult]] = lambda artifact: ()
-
-
-class Found:
-    """What the store holds of all declared replicates under their current keys, and what it lacks."""
-
-    def __init__(self, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]):
-        self.artifacts: dict[str, Artifact] = {}
-        self.missing: list[str] = []
-        self.rows: list[dict[str, Any]] = []
-        for replicate in replicates:
-            keys = plan(replicate, stages)
-            name = f"{replicate.experiment.name}/{{}}_s{replicate.seed}".format
-            for stage, key in keys.items():
-                if artifact := store.get(stage, key, verify="sizes"):
-                    self.artifacts[name(stage)] = artifact
-                else:
-                    self.missing.append(name(stage))
-            if any(name(stage) in self.artifacts for stage in keys):
-                main = "checkpoints" if "checkpoints" in keys else list(keys)[-1]
-                self.rows.append(_row(replicate, keys[main], self.artifacts.get(name(main))))
-
-    @property
-    def keys(self) -> dict[str, str]:
-        """Key by artifact, e.g. quick_number/accuracy_s0."""
-        return {name: artifact.key for name, artifact in self.artifacts.items()}
-
-
-def _row(replicate: Replicate, key: str, main: Artifact | None) -> dict[str, Any]:
-    from warehouse.catalog import experiment_row
-
-    n_parameters = main.summary.get("n_parameters") if main else None
-    return experiment_row(replicate.experiment, replicate.seed, key=key, n_parameters=n_parameters)
 
 
 def digest_of_files(*folders: str) -> str:
@@ -125,7 +94,7 @@ def get_or_write(
             move,
             spec={},
             inputs=inputs,
-            code=definitions(code),
+            code=code_of(code),
             provenance=provenance(wall_s),
             summary=summary,
         ), "miss"
@@ -137,20 +106,20 @@ def current_warehouse(
     """The database over everything that the store holds now."""
     from warehouse.catalog import build, rows_by_table
 
-    found = Found(store, replicates, stages)
-    reads = {"files": digest_of_files("sql", "paper"), "experiments": found.rows}
+    held = Held(store, replicates, stages)
+    reads = {"files": digest_of_files("sql", "paper"), "experiments": held.rows}
 
     def write(folder: Path) -> dict[str, Any]:
-        rows = rows_by_table(build(folder / DATABASE, found.artifacts.values(), found.rows))
-        return {"n_artifacts": len(found.artifacts), "missing": found.missing, "rows": rows}
+        rows = rows_by_table(build(folder / DATABASE, held.artifacts.values(), held.rows))
+        return {"n_artifacts": len(held.artifacts), "missing": held.missing, "rows": rows}
 
     return get_or_write(
         context,
         store,
         "warehouse",
-        stage_key("warehouse", reads, found.keys, WAREHOUSE_CODE),
+        stage_key("warehouse", reads, held.keys, WAREHOUSE_CODE),
         WAREHOUSE_CODE,
-        found.keys,
+        held.keys,
         write,
     )
 

@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 def parts_of(artifact: Artifact) -> Parts:
     """What an artifact's key was made of, from its manifest."""
     content = artifact.manifest
-    return Parts(artifact.stage, content["spec"], content["inputs"], content["code"])
+    return Parts(artifact.stage, content["spec"], content["inputs"], content["code"].get("definitions", {}))
 
 
 def differences(before: Parts, after: Parts) -> list[Difference]:

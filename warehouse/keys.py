@@ -22,6 +22,11 @@ def made_of(stage: str, reads: Mapping[str, Any], inputs: Mapping[str, str], cod
     return {"stage": stage, "reads": set_fields(reads), "inputs": dict(inputs), "code": dict(definitions(code))}
 
 
+def code_of(roots: Sequence[str]) -> dict[str, Any]:
+    """What a manifest records of the code: {roots, definitions}, the second as in `made_of`."""
+    return {"roots": sorted(set(roots)), "definitions": dict(definitions(roots))}
+
+
 def key_of(parts: Mapping[str, Any]) -> str:
     """The key of what `made_of` gave: 64 hexadecimal digits, equal on every machine.
 

@@ -120,14 +120,14 @@ class Store:
         inputs: Mapping[str, str],
         provenance: Mapping[str, Any],
         summary: Mapping[str, Any],
-        code: Mapping[str, str] | None = None,
+        code: Mapping[str, Any] | None = None,
     ) -> Artifact:
         """Let `write(folder)` fill an empty folder, and publish that folder at once and for good.
 
         The files and then the manifest go to the disk in a folder beside the artifact's; one rename makes them the
         artifact. Of several processes that publish one key the first wins, and all get the winner's artifact. The
-        stage's work folder for this key is removed afterwards. `spec`, `inputs`, `code` (definition to digest, as in
-        `warehouse.keys.made_of`), `provenance` and `summary` are JSON values and go into the manifest.
+        stage's work folder for this key is removed afterwards. `spec`, `inputs`, `code` (see
+        `warehouse.keys.code_of`), `provenance` and `summary` are JSON values and go into the manifest.
         Raises StoreError on a full or failing disk (also inside `write`), on links among the files and when nothing
         was written; anything else that `write` raises passes through. Nothing is published then.
         """

@@ -47,7 +47,7 @@ def fill(experiment="small_number", **code):
             lambda folder: (folder / "result.txt").write_text("a result"),
             spec=each.parts["reads"],
             inputs=inputs,
-            code=changed,
+            code={"roots": [], "definitions": changed},
             provenance={"created_at": f"2026-01-01T00:00:{len(keys):02d}+00:00"},
             summary={},
         )
