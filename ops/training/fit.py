@@ -14,14 +14,13 @@ import logging
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import lightning.pytorch as pl
 import polars
-import torch
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.plugins.precision import MixedPrecision
 from torch.amp.grad_scaler import GradScaler
@@ -31,7 +30,8 @@ from ops.spec.model import ModelSpec
 from ops.spec.training import TrainingSpec
 from ops.training.data import SequenceData, TrainingData
 from ops.training.durable import TrainingWriteError
-from ops.training.interruption import StopOnSignal, pass_on
+from ops.training.environment import LocalTrainer, device_kind, first_rank
+from ops.training.interruption import Signals, pass_on
 from ops.training.log import TrainingDiverged, TrainingLog
 from ops.training.module import LastTokenTraining, initial_model
 from ops.training.progress import Progress, ProgressReport, TerminalProgress
@@ -84,7 +84,8 @@ def fit(
     `callbacks` and `loggers` are added to ours.
     Raises TrainingDiverged (nothing is kept), TrainingWriteError (the last resumable state is kept), OtherTraining
     (the folder belongs to another training), ValueError (data that do not fit); an interruption stays one:
-    KeyboardInterrupt, SystemExit(143), or what the caller's own signal handler raises.
+    KeyboardInterrupt, SystemExit(143), or what the caller's own signal handler raises. SIGUSR1 and SIGUSR2, which
+    schedulers send before they kill, have the state saved and change nothing else.
     Source of the recipe: arXiv:2605.31558 App. C.
     """
     _check_data(task_data, vocabulary_size)
@@ -94,27 +95,27 @@ def fit(
         module = LastTokenTraining(initial_model(model, vocabulary_size, seed), training, seed)
         log, snapshots = TrainingLog(training), Snapshots(checkpoints, training)
         validation = ValidationAccuracy(task_data, training.steps, every=-(-training.steps // 20))
-        state = _recover(workdir, identity, snapshots, module.model)
+        state = _recover(workdir, identity, snapshots, module.model, training)
         resumable = ResumableState(workdir / "resume", identity, state, STATE_EVERY, STATE_REST_S)
         if state is not None and state.step == training.steps:
             for callback in (log, snapshots, validation):
                 callback.load_state_dict(state.callbacks[type(callback).__name__])
         else:
-            stop = StopOnSignal(resumable)
+            signals = Signals(resumable)
             progress = ProgressReport(report or TerminalProgress(), training.steps, validation=validation)
-            ours = [*callbacks, log, validation, snapshots, resumable, progress, stop]
+            ours = [*callbacks, log, validation, snapshots, resumable, progress, signals]
             data = SequenceData(task_data, training.batch_size, training.steps, seed)
             try:
-                with _quiet_lightning():
+                with signals, first_rank(), _quiet_lightning():
                     trainer = _trainer(training, accelerator, devices, ours, list(loggers), workdir)
                     _run(trainer, module, data)
             except TrainingDiverged:
                 for folder in (checkpoints, workdir / "resume"):
                     shutil.rmtree(folder, ignore_errors=True)
                 raise
-            if stop.received is not None:
+            if signals.received is not None:
                 logger.warning("Training was stopped at step %d of %d.", trainer.global_step, training.steps)
-                pass_on(stop.received)
+                pass_on(signals.received)
         summary = {
             "steps": training.steps,
             "resumed_from_step": None if state is None else state.step,
@@ -150,13 +151,17 @@ def _identity(data: TrainingData, vocabulary_size: int, model: ModelSpec, traini
     return digest.hexdigest()
 
 
-def _recover(workdir: Path, identity: str, snapshots: Snapshots, model: GPTJ) -> SavedState | None:
+def _recover(
+    workdir: Path, identity: str, snapshots: Snapshots, model: GPTJ, training: TrainingSpec
+) -> SavedState | None:
     """The state to continue from, with exactly the snapshots it vouches for on disk, whole; None to start afresh."""
 
     def digests(state: SavedState) -> dict[int, dict[str, str]]:
         return {int(step): files for step, files in state.callbacks["Snapshots"]["digests"].items()}
 
     def problem(state: SavedState) -> str | None:
+        if hole := _hole(state, digests(state), training):
+            return hole
         damaged = damaged_snapshot(snapshots.folder, digests(state))
         if damaged is None:
             return None
@@ -175,6 +180,16 @@ def _recover(workdir: Path, identity: str, snapshots: Snapshots, model: GPTJ) ->
     return state
 
 
+def _hole(state: SavedState, snapshots: Collection[int], training: TrainingSpec) -> str | None:
+    """What a state lacks of all that was due up to its step, in words: whatever wrote it did not train every step."""
+    if missing := [step for step in training.all_checkpoint_steps if step <= state.step and step not in snapshots]:
+        return f"vouches for no snapshot of step {missing[0]}"
+    rows = [row["step"] for row in state.callbacks["TrainingLog"]["rows"]]
+    if rows != [step for step in training.all_log_steps if step <= state.step]:
+        return "does not have every row of the log"
+    return None
+
+
 def _trainer(
     training: TrainingSpec,
     accelerator: str,
@@ -185,11 +200,11 @@ def _trainer(
 ) -> pl.Trainer:
     plugins: Any = []
     precision: Any = training.precision
-    on_cpu = accelerator == "cpu" or (accelerator == "auto" and not torch.accelerator.is_available())
-    if precision == "16-mixed" and on_cpu:
+    accelerator = device_kind(accelerator)
+    if precision == "16-mixed" and accelerator == "cpu":
         # Lightning silently swaps fp16 for bf16 on a CPU; torch can do fp16 there.
         plugins, precision = [MixedPrecision("16-mixed", "cpu", GradScaler("cpu"))], None
-    trainer = pl.Trainer(
+    trainer = LocalTrainer(
         accelerator=accelerator,
         devices=1 if devices == "auto" else devices,
         precision=precision,
