@@ -5,7 +5,7 @@
 
 Batches, dropout masks, learning rates and initial weights are functions of the seed and the step. So a training that
 was killed at any moment continues from its last state to the same weights, snapshots and log, bit for bit, on the same
-machine with the same number of threads.
+machine with the same number of threads. What decides them is `ops.training.recipe`; this module only sees it through.
 """
 
 import hashlib
@@ -19,11 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import lightning.pytorch as pl
-import polars
+import lightning as L
+import polars as pl
 from lightning.pytorch.loggers import Logger
-from lightning.pytorch.plugins.precision import MixedPrecision
-from torch.amp.grad_scaler import GradScaler
 
 from ops.model.gptj import GPTJ
 from ops.spec.model import ModelSpec
@@ -32,9 +30,10 @@ from ops.training.data import SequenceData, TrainingData
 from ops.training.durable import TrainingWriteError
 from ops.training.environment import LocalTrainer, device_kind, first_rank
 from ops.training.interruption import Signals, pass_on
-from ops.training.log import TrainingDiverged, TrainingLog
-from ops.training.module import LastTokenTraining, initial_model
+from ops.training.log import TrainingDiverged
+from ops.training.module import LastTokenTraining
 from ops.training.progress import Progress, ProgressReport, TerminalProgress
+from ops.training.recipe import recipe
 from ops.training.resume import ResumableState, SavedState, latest_state
 from ops.training.snapshots import (
     Snapshots,
@@ -57,7 +56,7 @@ class FitResult(NamedTuple):
     `summary` is plain JSON values; `checkpoints` is step → folder.
     """
 
-    log: polars.DataFrame
+    log: pl.DataFrame
     summary: dict[str, Any]
     checkpoints: dict[int, Path]
 
@@ -73,7 +72,7 @@ def fit(
     report: Callable[[Progress], None] | None = None,
     accelerator: str = "auto",
     devices: int | str | list[int] = 1,
-    callbacks: Sequence[pl.Callback] = (),
+    callbacks: Sequence[L.Callback] = (),
     loggers: Sequence[Logger] = (),
 ) -> FitResult:
     """Train `model` on `task_data` in `workdir`, continuing what an interrupted call left there.
@@ -92,8 +91,8 @@ def fit(
     started, checkpoints = time.perf_counter(), workdir / "checkpoints"
     with sole_user(workdir):
         identity = _identity(task_data, vocabulary_size, model, training, seed)
-        module = LastTokenTraining(initial_model(model, vocabulary_size, seed), training, seed)
-        log, snapshots = TrainingLog(training), Snapshots(checkpoints, training)
+        decides = recipe(task_data, vocabulary_size, model, training, seed, device_kind(accelerator))
+        module, log, snapshots = decides.module, decides.log, Snapshots(checkpoints, training)
         validation = ValidationAccuracy(task_data, training.steps, every=-(-training.steps // 20))
         state = _recover(workdir, identity, snapshots, module.model, training)
         resumable = ResumableState(workdir / "resume", identity, state, STATE_EVERY, STATE_REST_S)
@@ -104,11 +103,10 @@ def fit(
             signals = Signals(resumable)
             progress = ProgressReport(report or TerminalProgress(), training.steps, validation=validation)
             ours = [*callbacks, log, validation, snapshots, resumable, progress, signals]
-            data = SequenceData(task_data, training.batch_size, training.steps, seed)
             try:
                 with signals, first_rank(), _quiet_lightning():
-                    trainer = _trainer(training, accelerator, devices, ours, list(loggers), workdir)
-                    _run(trainer, module, data)
+                    trainer = _trainer(decides.settings, devices, ours, list(loggers), workdir)
+                    _run(trainer, module, decides.data)
             except TrainingDiverged:
                 for folder in (checkpoints, workdir / "resume"):
                     shutil.rmtree(folder, ignore_errors=True)
@@ -191,31 +189,20 @@ def _hole(state: SavedState, snapshots: Collection[int], training: TrainingSpec)
 
 
 def _trainer(
-    training: TrainingSpec,
-    accelerator: str,
+    decided: dict[str, Any],
     devices: int | str | list[int],
-    callbacks: list[pl.Callback],
+    callbacks: list[L.Callback],
     loggers: list[Logger],
     workdir: Path,
-) -> pl.Trainer:
-    plugins: Any = []
-    precision: Any = training.precision
-    accelerator = device_kind(accelerator)
-    if precision == "16-mixed" and accelerator == "cpu":
-        # Lightning silently swaps fp16 for bf16 on a CPU; torch can do fp16 there.
-        plugins, precision = [MixedPrecision("16-mixed", "cpu", GradScaler("cpu"))], None
+) -> L.Trainer:
     trainer = LocalTrainer(
-        accelerator=accelerator,
+        **decided,
         devices=1 if devices == "auto" else devices,
-        precision=precision,
-        plugins=plugins,
-        max_steps=training.steps,
         callbacks=callbacks,
         logger=loggers or False,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        use_distributed_sampler=False,
         limit_val_batches=0,
         num_sanity_val_steps=0,
         log_every_n_steps=1,
@@ -226,7 +213,7 @@ def _trainer(
     return trainer
 
 
-def _run(trainer: pl.Trainer, module: LastTokenTraining, data: SequenceData) -> None:
+def _run(trainer: L.Trainer, module: LastTokenTraining, data: SequenceData) -> None:
     try:
         trainer.fit(module, datamodule=data)
     except SystemExit as exit_:

@@ -6,7 +6,7 @@ import threading
 from types import FrameType
 from typing import Any, NoReturn
 
-import lightning.pytorch as pl
+import lightning as L
 
 from ops.training.module import LastTokenTraining
 from ops.training.resume import ResumableState
@@ -19,7 +19,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 _WARNINGS = (signal.SIGUSR1, signal.SIGUSR2)
 
 
-class Signals(pl.Callback):
+class Signals(L.Callback):
     """A context in which a training's process is asked to end, or warned, and a callback that heeds it between steps.
 
     At the first signal that ends: finish the step, write the state, stop the trainer; `received` says which. A second
@@ -61,7 +61,7 @@ class Signals(pl.Callback):
                 signal.signal(number, self._previous[number])
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Save where a signal came, and stop where it ends the training."""
         if self._warned is None and self.received is None:

@@ -6,7 +6,8 @@ from ops.model import load_checkpoint
 from ops.model.gptj import GPTJ
 from ops.spec.model import ModelSpec
 from ops.spec.training import TrainingSpec
-from ops.training.snapshots import weights_on_cpu, write_snapshot
+from ops.training.snapshots import write_snapshot
+from ops.training.weights import weights_on_cpu
 from warehouse import runs
 from warehouse.catalog import build
 from warehouse.store import Store, StoreError
