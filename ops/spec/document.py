@@ -165,9 +165,9 @@ def _fields(loc: tuple[int | str, ...], given: Any) -> list[int | str]:
     for part in loc:
         if isinstance(given, dict) and part in given:
             given = given[part]
-        elif isinstance(given, list) and isinstance(part, int):
-            given = given[part]
-        else:
+        elif not isinstance(given, list) or not isinstance(part, int):
             continue
+        else:
+            given = given[part]
         fields.append(part)
     return fields
