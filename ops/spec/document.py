@@ -167,7 +167,7 @@ def _fields(loc: tuple[int | str, ...], given: Any) -> list[int | str]:
             given = given[part]
         elif not isinstance(given, list) or not isinstance(part, int):
             continue
-        else:
-            given = given[part]
+        else:  # a pair of one has no second element
+            given = given[part] if part < len(given) else None
         fields.append(part)
     return fields
