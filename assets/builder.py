@@ -1,6 +1,5 @@
 """From a stage and a replicate to a Dagster asset: take the artifact from the store, or compute and publish it."""
 
-import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ import dagster as dg
 from assets import preview
 from assets.provenance import provenance
 from assets.stage import Check, Computed, Replicate, Stage, Verdict, Work, every_verdict, plan
+from warehouse.durable import second_name
 from warehouse.keys import refuse_edited_code
 from warehouse.store import Artifact, Store
 from warehouse.tables import TABLES, frame_for, write_table
@@ -126,7 +126,7 @@ def publish(
 
     def write(target: Path) -> None:
         for name in computed.folders:
-            shutil.copytree(folder / name, target / name, copy_function=_link)
+            shutil.copytree(folder / name, target / name, copy_function=second_name)
         for name, frame in computed.tables.items():
             write_table(target, name, frame_for(name, frame, replicate.experiment.name, replicate.seed))
 
@@ -144,12 +144,6 @@ def publish(
             "curves": {name: list(values) for name, values in computed.curves.items()},
         },
     )
-
-
-def _link(source: str, target: str) -> str:
-    """A second name for a finished file; the work folder with the first name goes away after publishing."""
-    os.link(source, target)
-    return target
 
 
 def result(

@@ -17,6 +17,7 @@ import dagster as dg
 from assets.builder import OWNERS, StoreResource, asset_key, figures, refuse_changed_specs
 from assets.provenance import provenance
 from assets.stage import Replicate, Stage, plan
+from warehouse.durable import move
 from warehouse.keys import refuse_edited_code, stage_key
 from warehouse.store import Artifact, Store
 
@@ -114,12 +115,12 @@ def get_or_write(
         summary = write(made)
         wall_s = time.monotonic() - began
 
-        def move(folder: Path) -> None:
+        def fill(folder: Path) -> None:
             for path in made.iterdir():
-                path.rename(folder / path.name)
+                move(path, folder / path.name)
 
         return store.publish(
-            name, key, move, spec={}, inputs=inputs, provenance=provenance(wall_s), summary=summary
+            name, key, fill, spec={}, inputs=inputs, provenance=provenance(wall_s), summary=summary
         ), "miss"
 
 

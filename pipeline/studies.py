@@ -1,7 +1,6 @@
 """The declared studies: every YAML file in pipeline/experiments and in the folders of $ROPEWALK_EXPERIMENTS."""
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +8,8 @@ import click
 import dagster as dg
 
 from ops.spec.study import Experiment, SpecError, StudySpec, canonical_json, parse_study
+from warehouse.durable import StoreError
+from warehouse.places import places
 
 OWN = Path(__file__).parent / "experiments"
 MORE_SEEDS = "_more_seeds"  # ends the name of the job that has a study's more_seeds too
@@ -24,9 +25,14 @@ class StudyError(click.ClickException, dg.DagsterError):
 
 
 def folders() -> list[Path]:
-    """Where studies are looked for: the project's own folder, then those of $ROPEWALK_EXPERIMENTS (a path list)."""
-    listed = os.environ.get("ROPEWALK_EXPERIMENTS", "").split(os.pathsep)
-    return [OWN, *(Path(folder).expanduser() for folder in listed if folder)]
+    """Where studies are looked for: the project's own folder, then those of $ROPEWALK_EXPERIMENTS (a list).
+
+    Raises StudyError.
+    """
+    try:
+        return [OWN, *places("ROPEWALK_EXPERIMENTS")]
+    except StoreError as error:
+        raise StudyError(str(error)) from None
 
 
 def declared_studies(searched: Sequence[Path] | None = None) -> tuple[StudySpec, ...]:
