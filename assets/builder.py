@@ -1,6 +1,5 @@
 """From a stage and a replicate to a Dagster asset: take the artifact from the store, or compute and publish it."""
 
-import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from assets import preview
 from assets.provenance import provenance
 from assets.stage import Check, Computed, Replicate, Stage, Verdict, Work, every_verdict, parts_of_key, plan
 from warehouse.code import refuse_edited_code
+from warehouse.durable import second_name
 from warehouse.explain import computed_again
 from warehouse.keys import code_of
 from warehouse.store import Artifact, Store
@@ -130,7 +130,7 @@ def publish(
 
     def write(target: Path) -> None:
         for name in computed.folders:
-            shutil.copytree(folder / name, target / name, copy_function=_link)
+            shutil.copytree(folder / name, target / name, copy_function=second_name)
         for name, frame in computed.tables.items():
             write_table(target, name, frame_for(name, frame, replicate.experiment.name, replicate.seed))
 
@@ -157,12 +157,6 @@ def declares(replicate: Replicate) -> dict[str, Any]:
 
     row = experiment_row(replicate.experiment, replicate.seed, key=None, n_parameters=None)
     return {name: value for name, value in row.items() if name not in ("key", "n_parameters")}
-
-
-def _link(source: str, target: str) -> str:
-    """A second name for a finished file; the work folder with the first name goes away after publishing."""
-    os.link(source, target)
-    return target
 
 
 def result(

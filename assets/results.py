@@ -19,6 +19,7 @@ from assets.held import Held
 from assets.provenance import provenance
 from assets.stage import Replicate, Stage, plan
 from warehouse.code import refuse_edited_code
+from warehouse.durable import move
 from warehouse.keys import code_of, stage_key
 from warehouse.store import Artifact, Store
 
@@ -84,14 +85,14 @@ def get_or_write(
         summary = write(made)
         wall_s = time.monotonic() - began
 
-        def move(folder: Path) -> None:
+        def fill(folder: Path) -> None:
             for path in made.iterdir():
-                path.rename(folder / path.name)
+                move(path, folder / path.name)
 
         return store.publish(
             name,
             key,
-            move,
+            fill,
             spec={},
             inputs=inputs,
             code=code_of(code),

@@ -4,34 +4,45 @@ Behind it stands `dagster job execute -m pipeline.definitions -j quick`. If that
 other experiments gave, and the exit code is 1 all the same.
 """
 
-import fcntl
+import contextlib
 import json
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from pipeline.stopping import end_quietly_on_ctrl_c
+
+if __name__ == "__main__":
+    end_quietly_on_ctrl_c()
 
 import dagster as dg
 
 from assets.registry import STAGES
 from assets.stage import Replicate, clock
 from ops.spec.study import more_seeds
+from pipeline.instance import prepare_instance
 from pipeline.jobs import RESULTS
 from pipeline.studies import MORE_SEEDS, StudyError, declared_studies
-from warehouse.durable import StoreError, disk_errors
+from pipeline.surroundings import (
+    print_whatever_comes,
+    refuse_without_shared_memory,
+    supply_account,
+    temporary_folder_fit_for_sockets,
+)
+from warehouse.durable import StoreError
 from warehouse.reading import read_only
 from warehouse.store import Store
 
 QUIET = ["-W", "ignore:Function `job_execute_command` is superseded"]
 INVOCATION_TAG = "ropewalk/invocation"
-SETTINGS = Path(__file__).with_name("dagster.yaml")
 
 
 @dataclass(frozen=True)
@@ -52,23 +63,30 @@ class Stopped(Exception):
 
 
 def execute(job: str, invocation: str) -> int:
-    """`dagster job execute` in a process of its own; returns its exit code.
+    """`dagster job execute` in a process group of its own; returns its exit code.
 
-    `invocation` is a tag by which the run is found again. Raises Stopped once the process ended after a Ctrl-C (which
-    the terminal sends to both) or a SIGTERM (which is passed on).
+    `invocation` is a tag by which the run is found again. Raises Stopped once all its processes ended after a Ctrl-C, a
+    SIGTERM or a hang-up, which it gets from us alone; what it says after that is not shown. A second signal kills it.
     """
     command = [sys.executable, *QUIET, "-m", "dagster", "job", "execute", "-m", "pipeline.definitions", "-j", job]
-    child = subprocess.Popen([*command, "--tags", json.dumps({INVOCATION_TAG: invocation})])
     received: list[int] = []
-
-    def receive(number: int, frame: object) -> None:
-        received.append(number)
-        if number == signal.SIGTERM:
-            child.send_signal(number)
-
-    handlers = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {
+        number: signal.signal(number, lambda number, frame: received.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN  # as under nohup
+    }
+    child = subprocess.Popen(
+        [*command, "--tags", json.dumps({INVOCATION_TAG: invocation})],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        process_group=0,
+    )
+    handlers[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, lambda number, frame: pause(child))
     try:
-        code = child.wait()
+        told = threading.Thread(target=pass_on, args=(child.stderr, received), daemon=True)
+        told.start()
+        code = ended(child, received)
+        told.join(2)  # a process that outlives its run may hold the pipe open
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -77,23 +95,41 @@ def execute(job: str, invocation: str) -> int:
     return code
 
 
-def prepare_instance(store: Path) -> None:
-    """Make the store's folder and Dagster's home ($DAGSTER_HOME, or <store>/dagster) with its settings and tables.
+def pass_on(said: IO[bytes], received: Sequence[int]) -> None:
+    """Copy what a process says to our own stderr until a signal was received; whatever comes after is dropped."""
+    while piece := os.read(said.fileno(), 65536):
+        while piece and not received:
+            try:
+                piece = piece[os.write(2, piece) :]
+            except OSError:  # nobody reads us any more; the run goes on, and its pipe must not fill
+                break
 
-    One process at a time: two at once in a new home fail in Dagster 1.13. Raises StoreError if a folder cannot be made.
-    """
-    with disk_errors(f"cannot keep results in {store}; set ROPEWALK_STORE"):
-        store.mkdir(parents=True, exist_ok=True)
-    home = Path(os.environ.get("DAGSTER_HOME") or store / "dagster").absolute()
-    os.environ["DAGSTER_HOME"] = str(home)
-    with disk_errors(f"cannot keep Dagster's records in {home}"):
-        home.mkdir(parents=True, exist_ok=True)
-        with open(home / ".ropewalk.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (home / SETTINGS.name).exists():
-                shutil.copyfile(SETTINGS, home / SETTINGS.name)
-            with dg.DagsterInstance.get():
-                pass
+
+def ended(child: subprocess.Popen[bytes], received: Sequence[int]) -> int:
+    """The exit code of a process, which is told to end at the first signal received and killed at the second."""
+    told = 0
+    while child.poll() is None:
+        if told < min(len(received), 2):
+            told += 1
+            child.terminate() if told == 1 else group(child, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(0.2)
+    if received:
+        group(child, signal.SIGKILL)
+    return child.returncode
+
+
+def pause(child: subprocess.Popen[bytes]) -> None:
+    """Ctrl-Z: stop the run and ourselves until we are continued."""
+    group(child, signal.SIGSTOP)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    group(child, signal.SIGCONT)
+
+
+def group(child: subprocess.Popen[bytes], number: int) -> None:
+    """Send a signal to every process of a child's group that is still there."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, number)
 
 
 def ran(instance: dg.DagsterInstance, invocation: str, replicates: Sequence[Replicate]) -> tuple[dict[str, Ran], Ran]:
@@ -189,23 +225,26 @@ def chosen(name: str) -> list[Replicate]:
 
 def main(name: str) -> int:
     """Run the study, print what came out, return the exit code."""
+    print_whatever_comes()
+    began = time.monotonic()
+    invocation = secrets.token_hex(8)
     try:
         replicates = chosen(name)
+        store = Store.from_environment()
+        study = replicates[0].experiment.study
+        refuse_without_shared_memory(next(each for each in declared_studies() if each.study == study))
+        prepare_instance(store.root)
+        supply_account(store.root / "home")
+        with temporary_folder_fit_for_sockets():
+            code = execute(name, invocation)
+            if code:
+                execute(RESULTS, invocation)
     except StudyError as error:
         error.show()
         return error.exit_code
-    began = time.monotonic()
-    invocation = secrets.token_hex(8)
-    store = Store.from_environment()
-    try:
-        prepare_instance(store.root)
     except StoreError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
-    try:
-        code = execute(name, invocation)
-        if code:
-            execute(RESULTS, invocation)
     except Stopped as stopped:
         print(f"\n{name}: {stopped}; finished stages are kept, and the next run goes on from where this one was.")
         return stopped.exit_code

@@ -10,6 +10,8 @@ import click
 import dagster as dg
 
 from ops.spec.study import Experiment, SpecError, StudySpec, canonical_json, parse_study
+from warehouse.durable import StoreError
+from warehouse.places import places
 
 OWN = Path(__file__).parent / "experiments"
 MORE_SEEDS = "_more_seeds"  # ends the name of the job that has a study's more_seeds too
@@ -27,9 +29,14 @@ class StudyError(click.ClickException, dg.DagsterError):
 
 
 def folders() -> list[Path]:
-    """Where studies are looked for: the project's own folder, then those of $ROPEWALK_EXPERIMENTS (a path list)."""
-    listed = os.environ.get("ROPEWALK_EXPERIMENTS", "").split(os.pathsep)
-    found = [OWN, *(Path(os.path.expanduser(folder)) for folder in listed if folder)]
+    """Where studies are looked for: the project's own folder, then those of $ROPEWALK_EXPERIMENTS, each once.
+
+    Raises StudyError.
+    """
+    try:
+        found = [OWN, *places("ROPEWALK_EXPERIMENTS")]
+    except StoreError as error:
+        raise StudyError(str(error)) from None
     return list({os.path.realpath(folder): folder for folder in found}.values())
 
 

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import re
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -18,7 +19,11 @@ DISK_ERRORS = {
     errno.EACCES: "permission denied; make the folder writable and run again",
     errno.EPERM: "the operation is not permitted; make the folder writable and run again",
     errno.EROFS: "the file system is read-only; point ROPEWALK_STORE at a writable folder",
+    errno.ENOLCK: "the file system has no locks; point ROPEWALK_STORE at one that has",
+    errno.ENAMETOOLONG: "the path is too long; point ROPEWALK_STORE at a shorter one",
+    errno.EMFILE: "too many files are open; raise the limit (ulimit -n) and run again",
 }
+NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class StoreError(RuntimeError):
@@ -30,8 +35,9 @@ def disk_errors(doing: str) -> Iterator[None]:
     """Turn an OSError, or a library's error that quotes one, into a StoreError that begins with `doing`."""
     try:
         yield
-    except OSError as error:
-        raise StoreError(f"{doing}: {_sentence(error.errno, error)}") from error
+    except OSError as error:  # shutil's own errors have no number, they quote those of the files
+        number = _quoted_error(str(error)) if error.errno is None else error.errno
+        raise StoreError(f"{doing}: {_sentence(number, error)}") from error
     except Exception as error:
         number = _quoted_error(str(error))
         if number is None or isinstance(error, StoreError):
@@ -41,9 +47,9 @@ def disk_errors(doing: str) -> Iterator[None]:
 
 def _quoted_error(message: str) -> int | None:
     """The number of a disk error that a library (Polars, safetensors, DuckDB) wrote into its own exception."""
-    quoted = re.search(r"\(os error (\d+)\)", message)
+    quoted = re.search(r"\(os error (\d+)\)|\[Errno (\d+)\]", message)
     if quoted:
-        return int(quoted.group(1))
+        return int(quoted.group(1) or quoted.group(2))
     return next((number for number in DISK_ERRORS if os.strerror(number) in message), None)
 
 
@@ -91,6 +97,46 @@ def make_folder(folder: Path) -> None:
         with contextlib.suppress(FileExistsError):
             folder.mkdir()
         sync_file(folder.parent)
+
+
+def second_name(source: str, target: str) -> str:
+    """Make `target` another name of the file `source`, or a copy where the file system has no hard links between them.
+
+    For shutil.copytree as well. Raises OSError.
+    """
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        shutil.copyfile(source, target)
+    return target
+
+
+def move(source: Path, target: Path) -> None:
+    """Give a file or folder the new name `target`, on another file system too: `target` appears whole, by one rename.
+
+    Raises OSError; what was at `source` is still there then.
+    """
+    try:
+        os.rename(source, target)
+        return
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+    partial = target.with_name(f".partial-{secrets.token_hex(8)}")
+    try:
+        if source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, partial, symlinks=True)
+            sync_tree(partial)
+        else:
+            shutil.copyfile(source, partial, follow_symlinks=False)
+            sync_file(partial)
+        os.rename(partial, target)
+    except BaseException:
+        remove(partial)
+        raise
+    remove(source)
 
 
 def sha256_of(path: Path) -> str:

@@ -25,6 +25,7 @@ import polars as pl
 
 from warehouse import durable, manifest
 from warehouse.durable import StoreError, disk_errors
+from warehouse.places import place
 
 log = logging.getLogger("ropewalk")
 
@@ -91,8 +92,8 @@ class Store:
 
     @classmethod
     def from_environment(cls) -> "Store":
-        """The store at $ROPEWALK_STORE, or at ./store."""
-        return cls(os.environ.get("ROPEWALK_STORE") or "store")
+        """The store at $ROPEWALK_STORE, or at ./store. Raises StoreError on a path that cannot be meant."""
+        return cls(place("ROPEWALK_STORE", "store"))
 
     def get(self, stage: str, key: str, verify: Verification = "all") -> Artifact | None:
         """The artifact, or None when there is none.
@@ -297,7 +298,7 @@ class Store:
             n = 1
             while os.path.lexists(target := quarantine / f"{stage}-{key}-{n}"):
                 n += 1
-            os.rename(folder, target)
+            durable.move(folder, target)
             durable.sync_file(quarantine)
             durable.sync_file(folder.parent)
             log.warning("%s %s is damaged: %s; moved to %s, will be computed anew", stage, key[:12], error, target)

@@ -9,8 +9,8 @@ from warehouse.store import Store, StoreError
 def main() -> int:
     """Verify, quarantine what is damaged, remove what dead writers left. The exit code is 1 if any was damaged."""
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
-    store = Store.from_environment()
     try:
+        store = Store.from_environment()
         damaged = store.verify()
         left = store.clean()
         sound = list(store.artifacts())

@@ -1,17 +1,20 @@
 """`python -m warehouse.cookbook [warehouse.duckdb]`: every question with its query and the store's real answer."""
 
-import os
 import sys
 from pathlib import Path
 
 from warehouse.cookbook.answers import markdown
 from warehouse.reading import read_only
+from warehouse.store import Store, StoreError
 
 
 def main(arguments: list[str]) -> int:
     """Print the Markdown. Exit status 2 with one sentence if there is no database."""
-    root = Path(os.environ.get("ROPEWALK_STORE", "store"))
-    path = Path(arguments[0]) if arguments else root / "warehouse.duckdb"
+    try:
+        path = Path(arguments[0]) if arguments else Store.from_environment().root / "warehouse.duckdb"
+    except StoreError as error:
+        print(error, file=sys.stderr)
+        return 2
     if not path.is_file():
         print(f"{path}: no such database; run a study first (make run) or name a .duckdb file", file=sys.stderr)
         return 2
