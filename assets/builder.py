@@ -11,7 +11,7 @@ import dagster as dg
 
 from assets import preview
 from assets.provenance import provenance
-from assets.stage import Check, Computed, Replicate, Stage, Verdict, Work, every_verdict, plan
+from assets.stage import Check, Computed, Replicate, Stage, Verdict, Work, every_verdict, plan, refuse_changed_reads
 from warehouse.keys import refuse_edited_code
 from warehouse.store import Artifact, Store
 from warehouse.tables import TABLES, frame_for, write_table
@@ -92,9 +92,11 @@ def get_or_compute(
             context.log.info(f"{stage.name} of {replicate}: another process has just computed it ({key[:12]})")
             return artifact, "hit"
         refuse_edited_code(stage.modules(replicate.experiment))
+        refuse_changed_reads(stage, replicate, keys)
         context.log.info(f"{stage.name} of {replicate}: computing ({key[:12]})")
         began = time.monotonic()
         computed = stage.compute(Work(replicate, inputs, folder, context.log.info, observer(context)))
+        refuse_changed_reads(stage, replicate, keys)
         return publish(store, stage, replicate, keys, computed, folder, time.monotonic() - began), "miss"
 
 
