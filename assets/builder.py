@@ -10,7 +10,18 @@ import dagster as dg
 
 from assets import preview
 from assets.provenance import provenance
-from assets.stage import Check, Computed, Replicate, Stage, Verdict, Work, every_verdict, parts_of_key, plan
+from assets.stage import (
+    Check,
+    Computed,
+    Replicate,
+    Stage,
+    Verdict,
+    Work,
+    every_verdict,
+    parts_of_key,
+    plan,
+    refuse_changed_reads,
+)
 from warehouse.code import refuse_edited_code
 from warehouse.durable import second_name
 from warehouse.explain import computed_again
@@ -94,11 +105,13 @@ def get_or_compute(
             context.log.info(f"{stage.name} of {replicate}: another process has just computed it ({key[:12]})")
             return artifact, "hit"
         refuse_edited_code(stage.modules(replicate.experiment))
+        refuse_changed_reads(stage, replicate, keys)
         context.log.info(f"{stage.name} of {replicate}: computing ({key[:12]})")
         if why := computed_again(store, parts_of_key(stage, replicate, keys)):
             context.log.info(f"{stage.name} of {replicate}: computed again: {why}")
         began = time.monotonic()
         computed = stage.compute(Work(replicate, inputs, folder, context.log.info, observer(context)))
+        refuse_changed_reads(stage, replicate, keys)
         return publish(store, stage, replicate, keys, computed, folder, time.monotonic() - began), "miss"
 
 

@@ -132,6 +132,18 @@ def parts_of_key(stage: Stage, replicate: Replicate, keys: Mapping[str, str]) ->
     return made_of(stage.name, stage.spec(replicate), inputs, stage.modules(replicate.experiment))
 
 
+def refuse_changed_reads(stage: Stage, replicate: Replicate, keys: Mapping[str, str]) -> None:
+    """Raise ValueError if what the stage reads is no longer what its key says: a model was edited since the planning.
+
+    Call it before and after computing: a result must not bear the key of another model.
+    """
+    if key_of(parts_of_key(stage, replicate, keys)) != keys[stage.name]:
+        raise ValueError(
+            f"{stage.name} of {replicate}: the files it reads changed while this run was on; start the run again, "
+            "finished stages are kept"
+        )
+
+
 def paced(items: Sequence[Item], work: Work, what: str, every_s: float = 10.0) -> Iterator[Item]:
     """`items` one by one, with a line such as `head scores 12/136 (9%) 0.41 s each, ETA 0:00:51` now and then."""
     started = told = time.monotonic()

@@ -3,6 +3,7 @@
     store/artifacts/<stage>/<key>/    manifest.json and the files; written beside, fsynced, renamed into place at once
     store/work/<stage>/<key>/         resumable partial work of a stage that takes long
     store/quarantine/                 artifacts that failed verification, kept for a look
+    store/answers/, digests/          answers of prompted models; what large model files were when last read
     store/warehouse.duckdb, report    the newest results, exposed under names that stay
 
 What is published is never changed. A killed writer leaves a folder with a leading dot, which nobody reads and
@@ -16,6 +17,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,13 +26,13 @@ from typing import Any, Literal
 import polars as pl
 
 from warehouse import durable, manifest
-from warehouse.durable import StoreError, disk_errors
+from warehouse.durable import PARTIAL, StoreError, disk_errors
 from warehouse.places import place
 
 log = logging.getLogger("ropewalk")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
-_PARTIAL = ".partial-"
+FORSAKEN_S = 86_400.0
 Verification = Literal["all", "sizes"]
 
 _verified: set[tuple[str, int, int, int, str]] = set()
@@ -259,12 +261,17 @@ class Store:
         """
         removed = []
         with disk_errors(f"cannot clean {self.root}"):
-            left = [*self.root.glob(f"{_PARTIAL}*"), *self.root.glob(f"artifacts/*/{_PARTIAL}*")]
+            left = [*self.root.glob(f"{PARTIAL}*"), *self.root.glob(f"artifacts/*/{PARTIAL}*")]
             for folder in sorted(left):
                 if (descriptor := durable.try_lock(folder)) is not None:
                     durable.remove(folder)
                     os.close(descriptor)
                     removed.append(folder)
+            for file in sorted([*self.root.glob(f"answers/*/{PARTIAL}*"), *self.root.glob(f"digests/{PARTIAL}*")]):
+                with contextlib.suppress(FileNotFoundError):  # its writer may be done just now
+                    if time.time() - file.stat().st_mtime > FORSAKEN_S:
+                        durable.remove(file)
+                        removed.append(file)
             for folder in sorted(self.root.glob("work/*/*")):
                 stage, key = folder.parent.name, folder.name
                 if _NAME.fullmatch(key) and self._folder("artifacts", stage, key).is_dir():
@@ -312,7 +319,7 @@ class Store:
         """A new locked folder beside `folder`, removed at the end if it is still there."""
         durable.make_folder(folder.parent)
         while True:
-            partial = folder.with_name(f"{_PARTIAL}{folder.name[:16]}-{secrets.token_hex(8)}")
+            partial = folder.with_name(f"{PARTIAL}{folder.name[:16]}-{secrets.token_hex(8)}")
             partial.mkdir()
             if (descriptor := durable.try_lock(partial, wait=True)) is not None:
                 break
