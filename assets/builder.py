@@ -19,7 +19,6 @@ from assets.stage import (
     Work,
     every_verdict,
     parts_of_key,
-    plan,
     refuse_changed_reads,
 )
 from warehouse.code import refuse_edited_code
@@ -44,20 +43,18 @@ class StoreResource(dg.ConfigurableResource):
         return Store(Path(self.root)) if self.root else Store.from_environment()
 
 
-def asset_key(replicate: Replicate, stage: Stage) -> dg.AssetKey:
+def asset_key(replicate: Replicate, stage: str) -> dg.AssetKey:
     """`[experiment, stage_s<seed>]`: the UI's nodes show the last part alone, so the seed belongs in it."""
-    return dg.AssetKey([replicate.experiment.name, f"{stage.name}_s{replicate.seed}"])
+    return dg.AssetKey([replicate.experiment.name, f"{stage}_s{replicate.seed}"])
 
 
-def stage_asset(stage: Stage, stages: Sequence[Stage], replicate: Replicate, specs: str) -> dg.AssetsDefinition:
-    """The asset of one stage of one replicate. `specs` is the digest of all declared studies."""
-    keys = plan(replicate, stages)
-    by_name = {each.name: each for each in stages}
-    key = asset_key(replicate, stage)
+def stage_asset(stage: Stage, replicate: Replicate, keys: Mapping[str, str], specs: str) -> dg.AssetsDefinition:
+    """The asset of one stage of one replicate, whose plan is `keys`. `specs` is the digest of all loaded studies."""
+    key = asset_key(replicate, stage.name)
 
     @dg.asset(
         key=key,
-        deps=[asset_key(replicate, by_name[name]) for name in stage.inputs],
+        deps=[asset_key(replicate, name) for name in stage.inputs],
         group_name=replicate.experiment.name,
         code_version=keys[stage.name],
         description=f"{stage.description}\n\nExperiment {replicate}.",

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assets.stage import Replicate, Stage, plan
+from assets.stage import Plans
 from warehouse.code import definitions
 from warehouse.source import CodeError
 from warehouse.store import Artifact, Store
@@ -20,19 +20,18 @@ Owner = tuple[str, int]
 class Held:
     """`artifacts` by name (quick_number/accuracy_s0), `missing` names of loaded ones, `rows` of table experiments."""
 
-    def __init__(self, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]):
+    def __init__(self, store: Store, plans: Plans):
         self.artifacts: dict[str, Artifact] = {}
         self.missing: list[str] = []
         self.rows: list[dict[str, Any]] = []
-        order = {stage.name: number for number, stage in enumerate(stages)}
+        order = {stage.name: number for number, stage in enumerate(plans.stages)}
         everything: dict[Owner, list[Artifact]] = defaultdict(list)
-        for artifact in store.artifacts(stages=[stage.name for stage in stages]):
+        for artifact in store.artifacts(stages=list(order)):
             everything[_owner(artifact)].append(artifact)
         loaded: set[Owner] = set()
-        for replicate in replicates:
+        for replicate, keys in plans.keys.items():
             owner = (replicate.experiment.name, replicate.seed)
             loaded.add(owner)
-            keys = plan(replicate, stages)
             found = {a.stage: a for a in everything.get(owner, ()) if keys.get(a.stage) == a.key}
             self.missing += [_name(owner, stage) for stage in keys if stage not in found]
             self._take(owner, found, {"key": keys["checkpoints" if "checkpoints" in keys else list(keys)[-1]]})

@@ -126,6 +126,19 @@ def plan(replicate: Replicate, stages: Sequence[Stage]) -> dict[str, str]:
     return keys
 
 
+@dataclass(frozen=True)
+class Plans:
+    """The keys of all loaded replicates, planned once: by replicate, then by stage. `stages` has inputs first."""
+
+    stages: tuple[Stage, ...]
+    keys: Mapping[Replicate, Mapping[str, str]]
+
+    @classmethod
+    def of(cls, replicates: Iterable[Replicate], stages: Sequence[Stage]) -> "Plans":
+        """The plans of `replicates`."""
+        return cls(tuple(stages), {replicate: plan(replicate, stages) for replicate in replicates})
+
+
 def parts_of_key(stage: Stage, replicate: Replicate, keys: Mapping[str, str]) -> dict[str, Any]:
     """What the key of one stage of `replicate` is made of (`warehouse.keys.made_of`); `keys` has its inputs' keys."""
     inputs = {name: keys[name] for name in stage.inputs}

@@ -4,8 +4,9 @@ import pytest
 
 from assets.held import Held
 from assets.registry import STAGES
+from assets.stage import Plans
 from ops.spec.study import parse_study
-from pipeline.factory import replicates
+from pipeline.plans import replicates
 from warehouse.reading import read_only
 from warehouse.store import Store
 
@@ -18,7 +19,7 @@ def filled(run, tmp_path, tiny):
 
 
 def held(store, *studies):
-    return Held(store, replicates(studies), STAGES)
+    return Held(store, Plans.of(replicates(studies), STAGES))
 
 
 def test_a_study_that_is_not_loaded_is_held_as_if_it_were(filled):
