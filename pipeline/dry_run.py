@@ -6,6 +6,7 @@ from statistics import median
 from typing import NamedTuple
 
 from assets.stage import Replicate, Stage, clock, plan
+from pipeline.aligned import aligned
 from warehouse.store import Artifact, Store
 
 
@@ -77,12 +78,7 @@ def told(store: Store, replicates: Iterable[Replicate], stages: tuple[Stage, ...
         n_there, n_due = n_there + len(keys) - len(due), n_due + len(due)
         seconds, n_bytes = seconds + own_seconds, n_bytes + own_bytes
         unknown |= nothing
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    rows = [
-        "  ".join(cell.ljust(w) if i in (0, 6) else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths)))
-        for line in lines
-    ]
-    return "\n".join([*(row.rstrip() for row in rows), "", _sum(n_there, n_due, seconds, n_bytes, unknown)])
+    return "\n".join([aligned(lines, (1, 2, 3, 4, 5)), "", _sum(n_there, n_due, seconds, n_bytes, unknown)])
 
 
 def _sum(n_there: int, n_due: int, seconds: float, n_bytes: float, unknown: set[str]) -> str:

@@ -23,11 +23,8 @@ OWN = Path(__file__).parent / "experiments"
 MORE_SEEDS = "_more_seeds"  # ends the name of the job that has a study's more_seeds too
 RESERVED = {"study": {"results", "warehouse", "charts", "report"}, "experiment": {"results"}}
 KEPT = frozenset(  # what no job of Dagster may be called; its own list cannot be read without importing all of it
-    {
-        *keyword.kwlist,
-        *["bool", "conf", "config", "context", "dict", "float", "input", "int", "meta", "output", "str", "type"],
-    }
-    | {"arg_dict", "input_arg_dict", "output_arg_dict"}
+    (*keyword.kwlist, "bool", "conf", "config", "context", "dict", "float", "input", "int", "meta", "output", "str")
+    + ("type", "arg_dict", "input_arg_dict", "output_arg_dict")
 )
 _STUDY = re.compile(rb"^study:[ \t]*([a-z][a-z0-9_]*)[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 LONGEST_STUDY = 63  # characters of a tag's value in Dagster; an asset's tags name its study
