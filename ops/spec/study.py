@@ -12,6 +12,7 @@ from ops.spec.defaults import wrong_default
 from ops.spec.document import SpecError, complaint, dotted, quoted, read_document
 from ops.spec.evaluation import AccuracySpec, FrequencyUseSpec, ScoringSpec
 from ops.spec.extrapolation import LengthSpec
+from ops.spec.grid import cells
 from ops.spec.language_models import LanguageModelExperiment, PromptingExperiment
 from ops.spec.mechanism import MechanismSpec
 from ops.spec.mixed_lengths import MixedLengthsSpec
@@ -164,7 +165,7 @@ def parse_study(text: bytes | str, source: str) -> StudySpec:
     Raises SpecError with one sentence (file, field, remedy) for whatever is wrong.
     """
     document = read_document(text, source)
-    allowed = {"study", "description", "executor", "defaults", "experiments"}
+    allowed = {"study", "description", "executor", "defaults", "experiments", "grid"}
     if unknown := sorted(set(document) - allowed):
         known = ", ".join(sorted(allowed))
         raise SpecError(source, f": {dotted(unknown[0])}: unknown field; a study has {known}")
@@ -174,8 +175,8 @@ def parse_study(text: bytes | str, source: str) -> StudySpec:
         checked = StudySpec.model_validate_json(canonical_json(head))
     except ValidationError as error:
         raise SpecError(source, f": {complaint(error, head)}") from None
-    declared, defaults = document.get("experiments"), document.get("defaults", {})
-    if not isinstance(declared, dict) or not declared:
+    declared, defaults = document.get("experiments", {} if "grid" in document else None), document.get("defaults", {})
+    if not isinstance(declared, dict) or not (declared or "grid" in document):
         raise SpecError(source, ": experiments: must be a mapping of name to experiment with at least one entry")
     if not isinstance(defaults, dict):
         raise SpecError(source, f": defaults: must be a mapping of experiment fields (given: {quoted(defaults)})")
@@ -184,6 +185,11 @@ def parse_study(text: bytes | str, source: str) -> StudySpec:
             raise SpecError(source, f": defaults.{field}: is set by the file; remove it")
     if wrong := wrong_default(defaults, get_args(Experiment)):
         raise SpecError(source, f": {wrong}")
+    if "grid" in document:
+        for name, body in cells(document["grid"], source):
+            if name in declared:
+                raise SpecError(source, f": grid: the name {name!r} is taken by another experiment; rename one")
+            declared = {**declared, name: body}
     experiments = tuple(_experiment(name, body, defaults, document["study"], source) for name, body in declared.items())
     return checked.model_copy(update={"experiments": experiments})
 
