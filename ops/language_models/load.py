@@ -25,8 +25,8 @@ from ops.language_models.loading_report import (
     say_prefix,
     stored_frequencies,
 )
-from ops.language_models.model_files import first_line, model_folder, read_config, stored_tensors
-from ops.language_models.positions import check_named, check_stored, check_tables
+from ops.language_models.model_files import CONFIG, first_line, model_folder, read_config, stored_tensors
+from ops.language_models.positions import check_named, check_stored, check_tables, refuse_fields
 
 _TOKENIZERS = ("tokenizer.", "vocab.", "spiece.", "sentencepiece.", "tekken.", "merges.", "qwen.tiktoken")
 _NEVER = {"trust_remote_code": False}  # None would ask at the terminal
@@ -77,7 +77,7 @@ def _from_folder(
 
     folder = model_folder(source, revision, local_only)
     said, stored = read_config(folder), stored_tensors(folder)
-    tokenizer = _tokenizer(source, folder)
+    refuse_fields(str(folder / CONFIG), said)
 
     def load(**more: Any) -> Any:
         return AutoModelForCausalLM.from_pretrained(
@@ -87,10 +87,12 @@ def _from_folder(
 
     with _one_sentence(source):
         config = AutoConfig.from_pretrained(str(folder), **_NEVER)
+    tokenizer = _tokenizer(source, folder)
+    with _one_sentence(source):
         model, report = load()
-    prefix = ""
-    if report_reason(report) and (found := common_prefix(not_ignored(model, stored), model.state_dict())):
-        prefix = found
+    # transformers drops some prefixes by itself, without a word
+    prefix = common_prefix(not_ignored(model, stored), model.state_dict()) or ""
+    if prefix and report_reason(report):
         with _one_sentence(source):
             model, report = load(key_mapping={f"^{re.escape(prefix)}": ""})
     if reason := report_reason(report):

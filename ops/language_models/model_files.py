@@ -35,7 +35,7 @@ def model_folder(source: str | Path, revision: str | None, local_only: bool) -> 
     name, path = str(source), Path(source)
     if name and path.is_dir():
         return path
-    if path.exists():
+    if name and path.exists():
         raise ValueError(f"{name} is a file, but no .gguf file; give a folder, a .gguf file or a hub name")
     if not name or name.startswith(("~", ".", "/")) or "\\" in name or name.count("/") > 1:
         hint = "; write ~ out" if name.startswith("~") else ""

@@ -29,7 +29,7 @@ _TAKES: dict[str, set[str]] = {
 }
 _SAME_TYPE = {"su": "longrope", "mrope": "default"}
 _ABOUT = re.compile(r"(^|_)(rope|rotary|yarn|alibi|nope|sliding)(_|$)")
-_READ_BY_CLASS = {"sliding_window_pattern"}  # makes layer_types, and stays in the configuration
+_READ_BY_CLASS = {"sliding_window_pattern", "rotary"}  # makes layer_types; GPT-J says that it has RoPE
 
 
 def frequencies(rope: Mapping[str, Any], n_planes: int, max_positions: int) -> tuple[Tensor, float]:
@@ -43,6 +43,11 @@ def frequencies(rope: Mapping[str, Any], n_planes: int, max_positions: int) -> t
         raise ValueError(f"rope_type {kind!r} is not known; known are {', '.join(_TAKES)}")
     if stray := [key for key in rope if key not in _ALWAYS | _TAKES[kind] and rope[key] not in (None, False, 1)]:
         raise ValueError(f"{stray[0]} {rope[stray[0]]!r} is not used by rope_type {kind!r}")
+    for key in ("rope_theta", "factor", *_TAKES[kind]):
+        if isinstance(value := rope.get(key), (bool, str)) and key != "truncate":
+            raise ValueError(f"{key} is {value!r}, which is no number")
+        if isinstance(value, (int, float)) and not value > 0 and key in ("rope_theta", "factor"):
+            raise ValueError(f"{key} is {value!r}; it is above 0")
     plane = torch.arange(n_planes, dtype=torch.float64)
     base = float(rope["rope_theta"])
     theta = base ** (-plane / n_planes)
@@ -103,6 +108,28 @@ def rotary_tables(model: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:
                 yield module, name.removesuffix("inv_freq").rstrip("_"), buffer.detach().double().cpu()
 
 
+def refuse_fields(path: str, said: Mapping[str, Any]) -> None:
+    """Raise ValueError when config.json, `said`, names a rotation that is not known here, before anything is loaded."""
+    for field, part in _named_rotations(path, said):
+        try:
+            kept = {"rope_theta": 10_000.0, **part}
+            frequencies(kept, len(kept.get("short_factor") or ()) or 1, 1)
+        except (ValueError, KeyError, TypeError, ZeroDivisionError, RuntimeError) as error:
+            raise ValueError(f"{path}: {field} {dict(part)}: {_said(error)}; mend or drop the field") from None
+
+
+def _named_rotations(path: str, said: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(field, dictionary) of each rotation that a configuration names, one a layer type where it has several."""
+    nested = said.get("text_config")
+    said = {**said, **nested} if isinstance(nested, dict) else said
+    for field in ("rope_parameters", "rope_scaling"):
+        if not (named := said.get(field)):
+            continue
+        if not isinstance(named, dict):
+            raise ValueError(f"{path}: {field} is {named!r}; it is an object with rope_type")
+        yield from ((field, part) for part in [p for p in named.values() if isinstance(p, dict)] or [named])
+
+
 def check_tables(source: str, model: nn.Module) -> None:
     """Raise ValueError unless every rotary table is the one that the model's own configuration names."""
     for module, layer_type, table in rotary_tables(model):
@@ -117,6 +144,14 @@ def check_tables(source: str, model: nn.Module) -> None:
             raise ValueError(
                 f"{source}: the rope_parameters {dict(rope)} cannot be checked ({_said(error)}); drop or mend the field"
             ) from None
+        share = rope.get("partial_rotary_factor") or 1.0
+        if share != 1 and _kind(rope) != "proportional":
+            head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+            if 2 * len(table) != int(head * share):
+                raise ValueError(
+                    f"{source}: partial_rotary_factor is {share}, and {2 * len(table)} of {head} dimensions turn; "
+                    "give a model whose architecture applies it"
+                )
         has = getattr(module, f"{layer_type}_attention_scaling" if layer_type else "attention_scaling", 1.0)
         if not torch.allclose(table, wanted, rtol=TOLERANCE, atol=0) or abs(has - scaling) > TOLERANCE * scaling:
             raise ValueError(
@@ -138,14 +173,9 @@ def check_named(source: str, model: Any, said: Mapping[str, Any]) -> None:
     applied = [part for part in rope.values() if isinstance(part, dict)] or ([rope] if rope else [])
     if not any(True for _ in rotary_tables(model)):
         applied = []
-    for field in ("rope_parameters", "rope_scaling"):
-        if not (named := said.get(field)):
-            continue
-        if not isinstance(named, dict):
-            raise ValueError(f"{source}: {field} is {named!r}; it is an object with rope_type")
-        for part in [part for part in named.values() if isinstance(part, dict)] or [named]:
-            if applied or _scales(part):
-                _check_carried(source, field, part, applied)
+    for field, part in _named_rotations(source, said):
+        if applied or _scales(part):
+            _check_carried(source, field, part, applied)
     bases = [float(part["rope_theta"]) for part in applied if part.get("rope_theta")] or [10_000.0]
     for field in ("rope_theta", "rotary_emb_base", "rotary_base"):
         if (base := said.get(field)) and base not in bases:
