@@ -130,7 +130,10 @@ def read_config(path: Path) -> tuple[ModelSpec, int]:
     try:
         if path.stat().st_size > _MAX_CONFIG:
             raise CheckpointError(f"{path} is larger than {_MAX_CONFIG} bytes, so it is no model configuration")
-        config = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if text.startswith("version https://git-lfs"):
+            raise CheckpointError(f"{path} is a pointer of git-lfs, not the file itself; fetch it with: git lfs pull")
+        config = json.loads(text)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error.strerror}); a checkpoint folder has one") from error
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
