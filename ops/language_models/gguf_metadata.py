@@ -5,6 +5,7 @@ the metadata become the configuration's `rope_parameters`; a key that cannot be 
 Source: GGUF specification, llama.cpp `llama-hparams` (defaults) and `ggml_rope` (formulas).
 """
 
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -124,10 +125,12 @@ def check_gguf(file: GgufFile, model: Any) -> None:
     rope = getattr(config, "rope_parameters", None) or {}
     nested = {key: part for key, part in rope.items() if isinstance(part, dict)}
     for key, value in file.fields.items():
-        if not (key.startswith(("rope.", "attention.")) or "softcap" in key or "sliding" in key):
+        if not key.startswith(("rope.", "attention.")) and not any(word in key for word in _ABOUT):
             continue
         name = key.rpartition(".")[2]
-        if key in _NO_EFFECT or name in _SHAPES or name.endswith("epsilon") or key in _USED:
+        if key in _NO_EFFECT or name in _SHAPES or key in _USED:
+            continue
+        if name.endswith("epsilon") and any("eps" in at and _same(has, value) for at, has in vars(config).items()):
             continue
         if key in _YARN and rope.get("rope_type") == "yarn":
             continue
@@ -139,9 +142,12 @@ def check_gguf(file: GgufFile, model: Any) -> None:
             continue
         if key == "rope.freq_base_swa" and value in [part.get("rope_theta") for part in nested.values()]:
             continue
-        if hasattr(config, name) and getattr(config, name) == value:
+        if _same(getattr(config, name, None), value):
             continue
         raise _refusal(file, key, "the loaded model does not apply it")
+    head = file.fields.get("attention.key_length")
+    if (scale := getattr(config, "query_pre_attn_scalar", None)) is not None and scale != head:
+        raise _refusal(file, "attention.key_length", f"the loaded model divides logits by the root of {scale}")
     surplus = sum(int(np.prod(shape)) for tensor, shape in file.shapes.items() if tensor != FACTORS) - _n_values(model)
     if surplus:
         unread = sorted(set(file.shapes) - _read_names(file, model) - {FACTORS})
@@ -151,6 +157,14 @@ def check_gguf(file: GgufFile, model: Any) -> None:
         )
 
 
+def _same(has: Any, value: Any) -> bool:
+    """Equal, a float up to the rounding of float32."""
+    if isinstance(has, float) and isinstance(value, (int, float)):
+        return math.isclose(has, value, rel_tol=1e-6)
+    return has is not None and has == value
+
+
+_ABOUT = ("softcap", "sliding", "alibi", "scale")
 _USED = {"rope.freq_base", "rope.scaling.type", "rope.scaling.factor", "rope.scale_linear"}
 _USED |= {"rope.scaling.original_context_length"}
 

@@ -118,6 +118,8 @@ def test_scores_are_those_of_the_same_model_as_a_folder(kind, build_model, token
         ({"rope.some_new_key": 3}, {}, r"llama\.rope\.some_new_key is 3"),
         ({"attention.sliding_window": 16}, {}, r"llama\.attention\.sliding_window is 16"),
         ({"attn_logit_softcapping": 30.0}, {}, "attn_logit_softcapping is 30.0"),
+        ({"logit_scale": 0.5}, {}, r"llama\.logit_scale is 0\.5"),
+        ({"attention.layer_norm_epsilon": 1e-3}, {}, "layer_norm_epsilon is 0.001"),
         (YARN, {"rope_freqs.weight": np.array(FACTORS, np.float32)}, "rope_freqs.weight cannot be applied"),
         ({}, {"rope_freqs.weight": np.array(FACTORS[:3], np.float32)}, "cannot be"),
         ({}, {"blk.0.attn_q_norm.weight": np.ones(8, np.float32)}, "'blk.0.attn_q_norm.weight' was not read"),
