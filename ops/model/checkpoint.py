@@ -24,6 +24,7 @@ _MAX_HEADER = 16 * 1024 * 1024  # bytes; a header has about 100 bytes a tensor
 _MAX_CONFIG = 4 * 1024 * 1024
 _HF_BUFFERS = (".attn.bias", ".attn.masked_bias", ".embed_positions")  # constants that old exports stored
 _REFUSED = {"n_embd": 1, "n_head": 2, "n_layer": 1}  # makes `GPTJForCausalLM.from_pretrained` raise before it allocates
+_FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _HF_POSITIONS = 8_192  # length of Hugging Face's sine table; our model has no maximum
 
 
@@ -103,10 +104,10 @@ def load_checkpoint(folder: Path | str, device: str | torch.device = "cpu", dtyp
     """
     folder = Path(folder)
     spec, vocabulary_size = read_config(folder / CONFIG)
-    tensors = _read_weights(folder / WEIGHTS, parameter_shapes(spec, vocabulary_size))
+    tensors = _read_weights(folder / WEIGHTS, parameter_shapes(spec, vocabulary_size), dtype)
     with torch.device("meta"):
         model = GPTJ(spec, vocabulary_size)
-    model.load_state_dict({name: tensor.to(device, dtype) for name, tensor in tensors.items()}, assign=True)
+    model.load_state_dict({name: tensor.to(device) for name, tensor in tensors.items()}, assign=True)
     return model.eval()
 
 
@@ -129,7 +130,10 @@ def read_config(path: Path) -> tuple[ModelSpec, int]:
     try:
         if path.stat().st_size > _MAX_CONFIG:
             raise CheckpointError(f"{path} is larger than {_MAX_CONFIG} bytes, so it is no model configuration")
-        config = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if text.startswith("version https://git-lfs"):
+            raise CheckpointError(f"{path} is a pointer of git-lfs, not the file itself; fetch it with: git lfs pull")
+        config = json.loads(text)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error.strerror}); a checkpoint folder has one") from error
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
@@ -139,13 +143,24 @@ def read_config(path: Path) -> tuple[ModelSpec, int]:
     vocabulary_size = config.get("vocab_size")
     if not isinstance(vocabulary_size, int) or isinstance(vocabulary_size, bool) or vocabulary_size < 1:
         raise CheckpointError(f"{path} has no vocab_size that is a positive integer")
+    for field in ("rope_parameters", "rope_scaling", "rope_theta", "sliding_window"):
+        if config.get(field) not in (None, {}, 10_000):
+            raise CheckpointError(f"{path} has {field} {config[field]!r}, which GPT-J does not apply; drop the field")
     fields = config["ropewalk"] if "ropewalk" in config else _foreign_fields(config, path)
     try:
-        return ModelSpec.model_validate(fields), vocabulary_size
+        spec = ModelSpec.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the configuration"
         raise CheckpointError(f"{path}: {where}: {first['msg']}") from error
+    if "ropewalk" in config:
+        ours = state_config(spec, vocabulary_size)
+        for field in ("n_embd", "n_head", "n_layer", "rotary_dim"):
+            if field in config and config[field] != ours.get(field):
+                raise CheckpointError(
+                    f"{path}: {field} is {config[field]!r}, and 'ropewalk' says {ours.get(field)!r}; make them agree"
+                )
+    return spec, vocabulary_size
 
 
 def _foreign_fields(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -176,8 +191,8 @@ def _foreign_fields(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
     }
 
 
-def _read_weights(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
-    """The tensors that `shapes` names, each checked for its shape, a floating type and finite values."""
+def _read_weights(path: Path, shapes: Mapping[str, tuple[int, ...]], dtype: torch.dtype) -> dict[str, Tensor]:
+    """The tensors that `shapes` names in `dtype`, each checked for its shape, a floating type and finite values."""
     _check_header(path)
     try:
         with safe_open(path, framework="pt") as file:
@@ -193,10 +208,14 @@ def _read_weights(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
     except (SafetensorError, OSError, OverflowError) as error:
         raise CheckpointError(f"{path} is damaged or no safetensors file ({error})") from error
     for name, tensor in tensors.items():
-        if not tensor.is_floating_point():
-            raise CheckpointError(f"{path}: {name} holds {tensor.dtype}, not floating-point weights")
-        if not torch.isfinite(tensor).all():
-            raise CheckpointError(f"{path}: {name} has values that are NaN or infinite")
+        if tensor.dtype not in _FLOATS:
+            kind = "8-bit" if tensor.is_floating_point() else "not floating-point"
+            raise CheckpointError(
+                f"{path}: {name} holds {tensor.dtype}, {kind} weights; save them as float32, float16 or bfloat16"
+            )
+        tensors[name] = tensor.to(dtype)
+        if not torch.isfinite(tensors[name]).all():
+            raise CheckpointError(f"{path}: {name} has values that are NaN or infinite in {dtype}")
     return tensors
 
 
@@ -213,6 +232,8 @@ def _check_header(path: Path) -> None:
         raise CheckpointError(
             f"{path} is a pickle or a torch.save archive, which is never loaded; save it as safetensors"
         )
+    if start == b"version ":
+        raise CheckpointError(f"{path} is a pointer of git-lfs, not the file itself; fetch it with: git lfs pull")
     length = int.from_bytes(start, "little")
     if len(start) < 8 or length + 8 > size:
         raise CheckpointError(f"{path} is truncated or no safetensors file: {size} bytes, header of {length}")

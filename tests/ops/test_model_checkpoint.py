@@ -128,6 +128,14 @@ def rewrite(folder: Path, **changes: object) -> None:
     save_file({name: t for name, t in tensors.items() if t is not None}, folder / "model.safetensors")
 
 
+def edit(folder: Path, **fields: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "ab" * 32 + "\nsize 269060552\n"
+
+
 def as_pickle(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(pickle.dumps({"transformer.wte.weight": [1.0] * 1000}))
 
@@ -181,6 +189,25 @@ DAMAGES = {
     "integers": (lambda f: rewrite(f, **{"lm_head.bias": torch.ones(30, dtype=torch.int64)}), "not floating-point"),
     "NaN": (lambda f: rewrite(f, **{"lm_head.bias": torch.full((30,), torch.nan)}), "NaN"),
     "infinite": (lambda f: rewrite(f, **{"lm_head.bias": torch.full((30,), torch.inf)}), "infinite"),
+    **{
+        f"8-bit {dtype}": (lambda f, d=dtype: rewrite(f, **{"lm_head.bias": torch.ones(30).to(d)}), "8-bit weights")
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu)
+    },
+    "complex": (lambda f: rewrite(f, **{"lm_head.bias": torch.ones(30, dtype=torch.complex64)}), "not floating-point"),
+    "beyond float32": (
+        lambda f: rewrite(f, **{"lm_head.bias": torch.full((30,), 1e300, dtype=torch.float64)}),
+        r"infinite in torch\.float32",
+    ),
+    "prefixed names": (
+        lambda f: save_file({f"_orig_mod.{n}": t for n, t in weights(f).items()}, f / "model.safetensors"),
+        "lacks the tensor 'transformer.wte.weight'",
+    ),
+    "a git-lfs pointer": (lambda f: (f / "model.safetensors").write_text(POINTER), "git lfs pull"),
+    "config a git-lfs pointer": (lambda f: (f / "config.json").write_text(POINTER), "git lfs pull"),
+    "scaled RoPE": (lambda f: edit(f, rope_scaling={"type": "linear", "factor": 2.0}), "rope_scaling"),
+    "another base": (lambda f: edit(f, rope_theta=500_000.0), "rope_theta 500000.0"),
+    "heads that disagree": (lambda f: edit(f, n_head=4), "n_head is 4, and 'ropewalk' says 2"),
+    "dimensions that disagree": (lambda f: edit(f, rotary_dim=8), "rotary_dim is 8, and 'ropewalk' says 4"),
     "config not JSON": (lambda f: (f / "config.json").write_text("{"), "not JSON"),
     "config not UTF-8": (lambda f: (f / "config.json").write_bytes(b"\xff\xfe{}"), "not JSON"),
     "config nested": (lambda f: (f / "config.json").write_text("[" * 100_000), "not JSON"),
