@@ -107,7 +107,7 @@ def _ran(found: style.Found) -> bool:
 
 
 def _drawing(figure: Figure, study: str | None, found: style.Found) -> Drawing:
-    title = figure.TITLE
+    title, rows_digest = figure.TITLE, digest(found)
     chart = figure.chart(found) if _ran(found) else style.finish(style.not_run(title), title)
     return Drawing(
         name=figure.NAME,
@@ -118,7 +118,7 @@ def _drawing(figure: Figure, study: str | None, found: style.Found) -> Drawing:
         caption=figure.caption(found),
         spec=json.dumps(_short(chart.to_dict(), DRAWN_DIGITS), separators=(",", ":"), allow_nan=False),
         sql=queries(figure, study),
-        rows_digest=digest(found),
+        rows_digest=rows_digest,
         rows=found,
     )
 
