@@ -1,4 +1,4 @@
-"""Asset `charts`: every figure as a file of its own, fed by one SQL view."""
+"""Asset `charts`: every figure as a file of its own, fed by SQL views."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,10 +8,11 @@ import dagster as dg
 
 from assets.results import DATABASE, WAREHOUSE_CODE, Result, current_warehouse, get_or_write, result_asset
 from assets.stage import Plans
+from warehouse.code import modules_that_define
 from warehouse.keys import stage_key
 from warehouse.store import Artifact, Store
 
-CODE = ("warehouse.charts.figures",)
+CODE = ("warehouse.charts.figures", *modules_that_define("warehouse.charts", ("NAME", "chart")))
 
 
 def current_charts(context: dg.AssetExecutionContext, store: Store, plans: Plans) -> tuple[Artifact, str]:

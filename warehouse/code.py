@@ -33,6 +33,20 @@ def modules_of(roots: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted({module for module, _ in _reached(tuple(sorted(set(roots))))}))
 
 
+def modules_that_define(package: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The sorted dotted names of the modules of one package (not of packages below it) that define all of `names`.
+
+    For roots that nothing imports by name, such as the modules that a registry finds in its folder.
+    """
+    inside = source_file(package)
+    if inside is None or inside.name != "__init__.py":
+        raise CodeError(
+            f"{package}: no such package in {' or '.join(project_packages())}; correct the stage's code roots"
+        )
+    modules = sorted(f"{package}.{path.stem}" for path in inside.parent.glob("*.py") if path != inside)
+    return tuple(module for module in modules if set(names) <= set(_module(module).definitions))
+
+
 def refuse_edited_code(roots: Sequence[str]) -> None:
     """Raise CodeError if a definition that `roots` reach differs from what this process has read.
 

@@ -2,14 +2,20 @@
 
 import json
 from functools import cache
+from types import SimpleNamespace
 
+import duckdb
+import polars as pl
 import pytest
 import vl_convert
 
+import warehouse.charts
+from assets import charts as charts_asset
 from warehouse.catalog import views
 from warehouse.charts import style
 from warehouse.charts.drawing import VEGA_LITE, load
-from warehouse.charts.figures import FIGURES, draw, save_all
+from warehouse.charts.figures import FIGURES, digest, draw, draw_all, find, queries, save_all
+from warehouse.code import modules_of
 
 STUDIES = ("quick", "paper")
 MARKS = {
@@ -61,7 +67,95 @@ def test_a_figure_has_its_marks_and_only_finite_numbers(drawn, figure, study):
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.NAME)
 def test_a_figure_reads_views_that_exist_and_names_them(figure):
-    assert set(figure.VIEWS) <= {view.name for view in views()}
+    declared = {view.name for view in views()}
+    assert set(figure.VIEWS) <= declared
+    assert read_by(figure) & declared <= set(figure.VIEWS)
+    first, *_ = figure.READS.values()
+    assert ("{study}" in first) == figure.PER_STUDY
+
+
+def read_by(figure):
+    """Names of the tables and views that a figure's queries read, by DuckDB's own parser."""
+    names = set()
+    with duckdb.connect() as parser:
+        for sql in queries(figure, None).values():
+            (text,) = parser.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()[0]
+            found = [node for node in walk(json.loads(text)) if isinstance(node, dict)]
+            names |= {node["table_name"] for node in found if node.get("type") == "BASE_TABLE"}
+    assert names
+    return names
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.NAME)
+def test_a_drawing_keeps_the_rows_that_it_was_drawn_from_as_they_were_read(drawn, figure):
+    drawing = drawn(figure.NAME, "quick")
+    assert list(drawing.rows) == list(drawing.sql) == list(figure.READS)
+    assert drawing.rows_digest == digest(drawing.rows)  # taken before the chart was made
+    assert figure.caption(drawing.rows) == drawing.caption
+
+
+def test_the_sql_of_a_drawing_gives_its_rows_and_only_those_of_its_study(made_up, drawn):
+    for study in STUDIES:
+        drawing = drawn("learning_dynamics", study)
+        for name, sql in drawing.sql.items():
+            assert digest({name: style.rows(made_up, sql)}) == digest({name: drawing.rows[name]})
+        assert {row["experiment"] for row in drawing.rows["spans"]} == {f"{study}_number", f"{study}_letter"}
+    assert drawn("learning_dynamics", "quick").rows_digest != drawn("learning_dynamics", "paper").rows_digest
+
+
+def test_a_study_may_have_any_name(made_up_frames, database):
+    frames = {
+        name: frame.filter(pl.col("experiment").str.starts_with("quick") & (pl.col("seed") == 0))
+        for name, frame in made_up_frames.items()
+    }
+    name = "o'clock' OR 'a' = 'a"
+    renamed = frames["experiments"].with_columns(
+        pl.when(pl.col("task") == "number").then(pl.lit(name)).otherwise("profile").alias("profile")
+    )
+    (figure,) = [figure for figure in FIGURES if figure.NAME == "shortcuts"]
+    drawing = draw(database(frames | {"experiments": renamed}), figure, name)
+    assert {row["experiment"] for row in drawing.rows["cells"]} == {"quick_number"}
+
+
+def test_a_digest_of_rows_sees_values_and_not_the_order_of_a_sum():
+    rows = {"points": [{"experiment": "a", "value": 0.1 + 0.2, "layers": [1, 2]}]}
+    assert digest(rows) == digest({"points": [{"experiment": "a", "value": 0.3, "layers": [1, 2]}]})
+    assert digest(rows) != digest({"points": [{"experiment": "a", "value": 0.3001, "layers": [1, 2]}]})
+    assert digest(rows) != digest({"points": [{"experiment": "a", "value": 0.3, "layers": [1, 3]}]})
+    assert digest(rows) != digest({"points": []})
+
+
+def test_a_module_in_the_folder_is_a_figure(tmp_path, monkeypatch):
+    (tmp_path / "probe_figure.py").write_text('NAME = "probe"\nORDER = 115\n\n\ndef chart(found):\n    return found\n')
+    (tmp_path / "probe_help.py").write_text("NAME = 'no figure'\n")
+    monkeypatch.setattr(warehouse.charts, "__path__", [*warehouse.charts.__path__, str(tmp_path)])
+    names = [figure.NAME for figure in find()]
+    assert names[:3] == ["learning_dynamics", "probe", "score_plane"]
+    assert sorted(names) == sorted(["probe", *(figure.NAME for figure in FIGURES)])
+
+
+def test_places_and_names_are_each_figures_own():
+    assert len({figure.ORDER for figure in FIGURES}) == len({figure.NAME for figure in FIGURES}) == len(FIGURES)
+
+
+def test_the_key_of_the_charts_covers_every_figure_and_not_the_report():
+    covered = set(modules_of(charts_asset.CODE))
+    assert {figure.__name__ for figure in FIGURES} <= covered  # pyright: ignore[reportAttributeAccessIssue]
+    assert "warehouse.charts.report" not in covered
+
+
+def test_a_figure_whose_first_query_finds_nothing_is_not_drawn_for_the_study(made_up, monkeypatch):
+    """Whatever its other queries find, which then are not even asked."""
+    figure = SimpleNamespace(
+        NAME="probe", TITLE="Is there anything?", VIEWS=(), ORDER=1, PER_STUDY=True,
+        READS={"first": "SELECT * FROM training_loss WHERE {study} AND study = 'quick'", "second": "SELECT 1 AS one"},
+        caption=lambda found: f"{bool(found['first'])}, {len(found['second'])} of the second",
+        chart=lambda found: style.not_run("drawn"),
+    )  # fmt: skip
+    monkeypatch.setattr("warehouse.charts.figures.FIGURES", (figure,))
+    assert [(d.stem, d.caption) for d in draw_all(made_up)] == [("probe_quick", "True, 1 of the second")]
+    empty = draw(made_up, figure, "paper")
+    assert (empty.caption, empty.rows) == ("False, 0 of the second", {"first": [], "second": []})
 
 
 def test_every_value_drawn_stands_in_the_view(made_up, drawn):

@@ -55,6 +55,18 @@ def test_aliases_reexports_modules_and_late_imports_are_followed(package):
     assert names("probe.a") == {"a.py::root", "e.py::one", "c.py::two", "d.py::far"}
 
 
+def test_modules_are_known_by_what_they_define(package):
+    package(
+        a="NAME = 'a'\n\n\ndef chart(found):\n    return found\n",
+        b="NAME = 'b'\n",
+        c="from probe.a import chart\n\nNAME = 'c'\n",
+    )
+    assert code.modules_that_define("probe", ("NAME", "chart")) == ("probe.a",)
+    assert code.modules_that_define("probe", ("NAME",)) == ("probe.a", "probe.b", "probe.c")
+    with pytest.raises(code.CodeError, match=r"probe\.a: no such package"):
+        code.modules_that_define("probe.a", ("NAME",))
+
+
 def test_a_module_that_is_handed_around_counts_whole(package):
     package(
         a="from probe import b\n\n\ndef root(f):\n    return f(b)\n",

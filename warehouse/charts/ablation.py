@@ -3,14 +3,30 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "ablation"
 TITLE = "Which RoPE frequencies does each layer need?"
 VIEWS = ("ablation_by_band", "ablation_accuracy")
+ORDER = 410
 PER_STUDY = True
+READS = {
+    "cells": """
+        SELECT experiment, task, mode, scope, place, layer, band, id_from, id_to, n_frequencies, hop, hop_class,
+            accuracy, low, high, ci_low, ci_high, intact
+        FROM ablation_by_band
+        WHERE drawn AND {study}
+        ORDER BY experiment DESC, mode, layer, len(place), place, band_low, hop
+    """,
+    "sizes": """
+        SELECT experiment, max(n) AS n, max(n_seeds) AS s
+        FROM ablation_by_band
+        WHERE hop IS NULL AND {study}
+        GROUP BY experiment
+        ORDER BY ALL
+    """,
+}
 
 WIDTH = 400
 MODES = {
@@ -19,15 +35,9 @@ MODES = {
 }
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
-    where, parameters = style.study_filter(study)
-    sizes = style.rows(
-        connection,
-        f"SELECT experiment, max(n) AS n, max(n_seeds) AS s FROM ablation_by_band WHERE hop IS NULL AND {where} "
-        "GROUP BY experiment ORDER BY ALL",
-        *parameters,
-    )
+    sizes = found["sizes"]
     counted = ", ".join(f"{r['experiment']}: {r['n']} sequences, {r['s']} seed{'s'[: r['s'] - 1]}" for r in sizes)
     return (
         "A trained model answers the test questions with a band of RoPE frequencies taken away at inference, in one "
@@ -39,18 +49,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments as columns; for each mode a map of places × bands and the hop classes below it."""
-    where, parameters = style.study_filter(study)
-    cells = style.rows(
-        connection,
-        "SELECT experiment, task, mode, scope, place, layer, band, id_from, id_to, n_frequencies, hop, hop_class, "
-        "accuracy, low, high, ci_low, ci_high, intact FROM ablation_by_band "
-        f"WHERE drawn AND {where} ORDER BY experiment DESC, mode, layer, len(place), place, band_low, hop",
-        *parameters,
-    )
-    if not cells:
-        return style.finish(style.not_run(TITLE), TITLE)
+    cells = found["cells"]
     hops = {cell["hop"]: cell["hop_class"] for cell in cells if cell["hop"] is not None}
     key = style.key([(name, style.hop_colour(hop), "bar") for hop, name in sorted(hops.items())])
     experiments = list(dict.fromkeys(cell["experiment"] for cell in cells))

@@ -3,14 +3,22 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "ablation_cumulative"
 TITLE = "How many RoPE frequencies can each task do without?"
 VIEWS = ("ablation_cumulative",)
+ORDER = 420
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT experiment, task, mode, from_end, n_ids, n_frequencies, accuracy, low, high, ci_low, ci_high
+        FROM ablation_cumulative
+        WHERE hop IS NULL AND {study}
+        ORDER BY ALL
+    """,
+}
 
 PANELS = {
     ("freeze", "fast"): "the fastest planes stop rotating",
@@ -20,7 +28,7 @@ PANELS = {
 }
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "Accuracy over all hop classes when more and more frequency IDs are changed in every layer at inference, "
@@ -32,17 +40,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Four panels: mode × end, a line an experiment, coloured by task."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        "SELECT experiment, task, mode, from_end, n_ids, n_frequencies, accuracy, low, high, ci_low, ci_high "
-        f"FROM ablation_cumulative WHERE hop IS NULL AND {where} ORDER BY ALL",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     experiments = sorted({point["experiment"] for point in points})
     colours = dict(zip(experiments, style.palette(len(experiments)), strict=True))
     key = style.key([(experiment, colour, "line") for experiment, colour in colours.items()])

@@ -3,14 +3,30 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "canonical_angles"
 TITLE = "Which RoPE angle does one attention head need for Index, Retrieval and Partial induction?"
 VIEWS = ("canonical_by_angle",)
+ORDER = 510
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT canonical_task, n_planes, partner, theta, theta_name, label, accuracy, low, high, chance,
+            "positional", positional_low, positional_high, symbolic, symbolic_low, symbolic_high
+        FROM canonical_by_angle
+        WHERE (n_planes = 1 OR partner = 0) AND {study}
+        ORDER BY theta, n_planes, label
+    """,
+    "sizes": """
+        SELECT canonical_task, any_value(length) AS length, count(*) AS n, max(n_seeds) AS s
+        FROM canonical_by_angle
+        WHERE {study}
+        GROUP BY canonical_task
+        ORDER BY ALL
+    """,
+}
 
 WIDTH = 330
 TWO = "#882255"
@@ -21,15 +37,9 @@ TASKS = {
 }
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
-    where, parameters = style.study_filter(study)
-    sizes = style.rows(
-        connection,
-        "SELECT canonical_task, any_value(length) AS length, count(*) AS n, max(n_seeds) AS s FROM canonical_by_angle "
-        f"WHERE {where} GROUP BY canonical_task ORDER BY ALL",
-        *parameters,
-    )
+    sizes = found["sizes"]
     counted = "; ".join(
         f"{r['canonical_task']}: {r['length']} tokens, {r['n']} sets of angles, {r['s']} seed{'s'[: r['s'] - 1]}"
         for r in sizes
@@ -43,18 +53,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Tasks as columns, accuracy above scores."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        "SELECT canonical_task, n_planes, partner, theta, theta_name, label, accuracy, low, high, chance, "
-        '"positional", positional_low, positional_high, symbolic, symbolic_low, symbolic_high '
-        f"FROM canonical_by_angle WHERE (n_planes = 1 OR partner = 0) AND {where} ORDER BY theta, n_planes, label",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     key = style.key(
         [
             ("one plane", style.LINE, "line"),

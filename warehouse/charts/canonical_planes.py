@@ -3,7 +3,6 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 from warehouse.charts.canonical_angles import TASKS
@@ -11,12 +10,21 @@ from warehouse.charts.canonical_angles import TASKS
 NAME = "canonical_planes"
 TITLE = "Where does a trained head put its queries and keys, and where would the construction?"
 VIEWS = ("canonical_geometry",)
+ORDER = 530
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT experiment, canonical_task, label, frequency_id, theta, source, role, item_id, token, x, y
+        FROM canonical_geometry
+        WHERE {study}
+        ORDER BY experiment, label, frequency_id, source DESC, role, item_id, token
+    """,
+}
 
 SIZE = 150
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "One RoPE plane a square, before rotation, each role scaled to 1: discs are keys, rings queries, coloured by "
@@ -27,18 +35,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Tasks as rows; trained head and construction in turns."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        "SELECT experiment, canonical_task, label, frequency_id, theta, source, role, item_id, token, x, y "
-        f"FROM canonical_geometry WHERE {where} ORDER BY experiment, label, frequency_id, source DESC, role, item_id, "
-        "token",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     rows = []
     for task, title in TASKS.items():
         own = [p for p in points if p["canonical_task"] == task]

@@ -3,7 +3,6 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 from warehouse.charts.canonical_angles import TASKS
@@ -11,12 +10,21 @@ from warehouse.charts.canonical_angles import TASKS
 NAME = "canonical_positions"
 TITLE = "Where in the sequence does a head with the wrong angle fail?"
 VIEWS = ("canonical_by_position",)
+ORDER = 520
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT canonical_task, length, theta, theta_name, answer_position, accuracy, low, high, middling
+        FROM canonical_by_position
+        WHERE {study}
+        ORDER BY theta DESC, answer_position
+    """,
+}
 
 WIDTH = 330
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "Accuracy of models with one RoPE plane, by the position at which the answer stands. Top: every angle, fastest "
@@ -27,17 +35,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Tasks as columns, a map above curves."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        "SELECT canonical_task, length, theta, theta_name, answer_position, accuracy, low, high, middling "
-        f"FROM canonical_by_position WHERE {where} ORDER BY theta DESC, answer_position",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     columns = [
         _column([p for p in points if p["canonical_task"] == task], title)
         for task, title in TASKS.items()

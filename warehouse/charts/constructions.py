@@ -3,31 +3,43 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "constructions"
 TITLE = "How sharp must one head be to compute Index or Retrieval with one RoPE plane?"
 VIEWS = ("construction_checks",)
+ORDER = 840
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT construction, length, beta AS value, 'by the lemma' AS kind, exact_share
+        FROM construction_checks
+        WHERE sample = 'random' AND {study}
+        UNION ALL
+        SELECT construction, length, smallest_beta, 'least that works', exact_share
+        FROM construction_checks
+        WHERE sample = 'random' AND {study}
+        ORDER BY ALL
+    """,
+    "checks": """
+        SELECT construction, sample, min(exact_share) AS share, sum(n) AS n, min(theta) AS theta,
+            max(length) AS longest
+        FROM construction_checks
+        WHERE {study}
+        GROUP BY construction, sample
+        ORDER BY construction, sample
+    """,
+}
 
 NAMES = {"index": style.POSITIONAL, "retrieval": style.SYMBOLIC}
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
-    where, parameters = style.study_filter(study)
-    found = style.rows(
-        connection,
-        "SELECT construction, sample, min(exact_share) AS share, sum(n) AS n, min(theta) AS theta, "
-        "max(length) AS longest "
-        f"FROM construction_checks WHERE {where} GROUP BY construction, sample ORDER BY construction, sample",
-        *parameters,
-    )
     said = "; ".join(
         f"{f['construction']}, {f['sample']}: {f['share']:.4%} of {f['n']:,} inputs, n up to {f['longest']}"
-        for f in found
+        for f in found["checks"]
     )
     return (
         "n = keys before the query. Solid: the sharpness that Lemma F.1's argument gives from the smallest discrepancy "
@@ -38,20 +50,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """β over n, both axes logarithmic."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        "SELECT construction, length, beta AS value, 'by the lemma' AS kind, exact_share FROM construction_checks "
-        f"WHERE sample = 'random' AND {where} UNION ALL "
-        "SELECT construction, length, smallest_beta, 'least that works', exact_share FROM construction_checks "
-        f"WHERE sample = 'random' AND {where} ORDER BY ALL",
-        *parameters,
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     base = alt.Chart(style.data(points)).encode(
         x=alt.X("length:Q", scale=alt.Scale(type="log", base=2, nice=False), title="n (keys before the query)"),
         y=alt.Y("value:Q", scale=alt.Scale(type="log"), title="sharpness of the softmax, β"),

@@ -3,14 +3,30 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "discrepancy"
 TITLE = "How far does the right key stand out, and which bound of the theorem holds?"
 VIEWS = ("discrepancy_curves", "discrepancy_within")
+ORDER = 850
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT source, theta, length, kind, series, value
+        FROM discrepancy_curves
+        WHERE {study}
+        ORDER BY source, theta, series, length
+    """,
+    "within": """
+        SELECT source, statement, sum(n_within) AS n_within, sum(n_lengths) AS n_lengths,
+            min(first_failure) AS first
+        FROM discrepancy_within
+        WHERE {study}
+        GROUP BY source, statement
+        ORDER BY ALL
+    """,
+}
 
 SERIES = {
     "largest over inputs": ("#000000", [1, 0], 2.0),
@@ -22,19 +38,12 @@ SERIES = {
 }
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
-    where, parameters = style.study_filter(study)
-    found = style.rows(
-        connection,
-        "SELECT source, statement, sum(n_within) AS n_within, sum(n_lengths) AS n_lengths, min(first_failure) AS first "
-        f"FROM discrepancy_within WHERE {where} GROUP BY source, statement ORDER BY ALL",
-        *parameters,
-    )
     said = "; ".join(
         f"{f['source']}, {f['statement']}: {f['n_within']:,} of {f['n_lengths']:,}"
         + (f" (first failure at n = {f['first']})" if f["first"] is not None else "")
-        for f in found
+        for f in found["within"]
     )
     return (
         "Discrepancy = logit of the right key minus the largest other one, sharpness 1, over all inputs with n keys "
@@ -49,17 +58,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Constructions as rows, angles as columns."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        f"SELECT source, theta, length, kind, series, value FROM discrepancy_curves WHERE {where} "
-        "ORDER BY source, theta, series, length",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     lines = [
         ("largest over inputs", SERIES["largest over inputs"][0], "line"),
         ("mean", SERIES["mean over inputs"][0], "line"),

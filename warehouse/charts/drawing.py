@@ -1,9 +1,10 @@
 """A drawn figure as files: <stem>.svg, <stem>.png and <stem>.vl.json, and drawings.json, which lists them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import vl_convert
 
@@ -12,10 +13,13 @@ PIXEL_RATIO = 1.5
 LIST = "drawings.json"
 
 
-class Drawing(NamedTuple):
+@dataclass(frozen=True)
+class Drawing:
     """A figure drawn for one study (None = over everything).
 
     `name`, `title` and `views` are the figure's, `stem` names the files, `spec` is the Vega-Lite text with its data.
+    `sql` are the queries that gave `rows`, by name, as they ran, and `rows_digest` is equal where the rows are. The
+    rows themselves are in no file: a drawing that was loaded has none.
     """
 
     name: str
@@ -25,6 +29,12 @@ class Drawing(NamedTuple):
     stem: str
     caption: str
     spec: str
+    sql: Mapping[str, str]
+    rows_digest: str
+    rows: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict, compare=False, repr=False)
+
+
+LISTED = [each.name for each in fields(Drawing) if each.name not in ("spec", "rows")]
 
 
 def save(drawings: Sequence[Drawing], folder: Path) -> None:
@@ -35,7 +45,7 @@ def save(drawings: Sequence[Drawing], folder: Path) -> None:
         (folder / f"{drawing.stem}.svg").write_text(svg, encoding="utf-8")
         (folder / f"{drawing.stem}.png").write_bytes(vl_convert.svg_to_png(svg, scale=PIXEL_RATIO))
         (folder / f"{drawing.stem}.vl.json").write_text(drawing.spec, encoding="utf-8")
-    listed = [{name: value for name, value in d._asdict().items() if name != "spec"} for d in drawings]
+    listed = [{name: getattr(drawing, name) for name in LISTED} for drawing in drawings]
     (folder / LIST).write_text(json.dumps(listed, indent=1), encoding="utf-8")
 
 

@@ -3,32 +3,40 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "exclusion"
 TITLE = "Can a head be positional and symbolic at once, unless its logits are flat?"
 VIEWS = ("exclusion_by_head",)
+ORDER = 810
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT experiment, seed, name, kind, variance, bound, ratio, tightest
+        FROM exclusion_by_head
+        WHERE variance > 0 AND bound > 0 AND {study}
+        ORDER BY experiment DESC, seed, name
+    """,
+    "worst": """
+        SELECT min(within_share) AS share, max(tightest) AS tightest,
+            max(abs(sampled_bound - bound) / nullif(sampled_error, 0)) AS away
+        FROM exclusion_by_head
+        WHERE {study}
+    """,
+}
 
 KINDS = ["positional", "symbolic", "mixed"]
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
-    where, parameters = style.study_filter(study)
-    found = style.rows(
-        connection,
-        "SELECT min(within_share) AS share, max(tightest) AS tightest, max(abs(sampled_bound - bound) / "
-        f"nullif(sampled_error, 0)) AS away FROM exclusion_by_head WHERE {where}",
-        *parameters,
-    )[0]
+    worst = found["worst"][0] if found["worst"] else {"share": None}
     said = (
         "not run"
-        if found["share"] is None
-        else f"{found['share']:.4%} of the inputs of the worst head are within the bound, the closest at "
-        f"{found['tightest']:.3f} of it; random permutations estimate the bound to within {found['away']:.1f} of their "
+        if worst["share"] is None
+        else f"{worst['share']:.4%} of the inputs of the worst head are within the bound, the closest at "
+        f"{worst['tightest']:.3f} of it; random permutations estimate the bound to within {worst['away']:.1f} of their "
         "standard errors"
     )
     return (
@@ -39,17 +47,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments as columns."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        "SELECT experiment, seed, name, kind, variance, bound, ratio, tightest FROM exclusion_by_head "
-        f"WHERE variance > 0 AND bound > 0 AND {where} ORDER BY experiment DESC, seed, name",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     low = min(min(p["variance"], p["bound"]) for p in points) / 1.5
     high = max(max(p["variance"], p["bound"]) for p in points) * 1.5
     panels = [

@@ -1,47 +1,37 @@
-"""The list of figures, and how each is drawn and saved. A new figure is a module and a line in FIGURES."""
+"""The figures, found in this package, and how each is read, drawn and saved.
 
+A new figure is one module here, and an SQL view if no view has its rows yet; nothing lists the modules.
+"""
+
+import hashlib
 import json
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import duckdb
 
-import warehouse.charts.ablation as ablation
-import warehouse.charts.ablation_cumulative as ablation_cumulative
-import warehouse.charts.canonical_angles as canonical_angles
-import warehouse.charts.canonical_planes as canonical_planes
-import warehouse.charts.canonical_positions as canonical_positions
-import warehouse.charts.constructions as constructions
-import warehouse.charts.discrepancy as discrepancy
-import warehouse.charts.exclusion as exclusion
-import warehouse.charts.flow_agreement as flow_agreement
-import warehouse.charts.frequency_use as frequency_use
-import warehouse.charts.geometry as geometry
-import warehouse.charts.information_flow as information_flow
-import warehouse.charts.language_frequencies as language_frequencies
-import warehouse.charts.language_layers as language_layers
-import warehouse.charts.language_lengths as language_lengths
-import warehouse.charts.language_plane as language_plane
-import warehouse.charts.learning_dynamics as learning_dynamics
-import warehouse.charts.length as length
-import warehouse.charts.matched_pair as matched_pair
-import warehouse.charts.restricted_training as restricted_training
-import warehouse.charts.score_definitions as score_definitions
-import warehouse.charts.score_plane as score_plane
-import warehouse.charts.shortcuts as shortcuts
-import warehouse.charts.trained_discrepancy as trained_discrepancy
-import warehouse.charts.training_loss as training_loss
-import warehouse.charts.value_patching as value_patching
-import warehouse.charts.where_it_breaks as where_it_breaks
+import warehouse.charts as package
+from warehouse.charts import style
 from warehouse.charts.drawing import Drawing, save
-from warehouse.charts.style import rows
+
+STUDY = "{study}"
+DRAWN_DIGITS = 6  # of a number in a picture's data
+DIGEST_DIGITS = 9  # of one in the digest of a figure's rows: what a caption shows at most, less than sums differ by
 
 
 class Figure(Protocol):
-    """A module that draws one figure: its views go in, a chart comes out, nothing is computed in between.
+    """A module that draws one figure: the rows of its queries go in, a chart comes out, nothing is read in between.
 
-    With PER_STUDY there is one drawing a study that the first view has rows of (the view has a column study), or one
-    that says "not run yet" if there is none; without, there is one over everything (`study` is None).
+    `READS` are its queries by name; `{study}` in one stands for the condition that a row is of the study that is drawn.
+    The first query decides: if it has no rows, nothing ran, the picture says "not run yet", `chart` is not called and
+    `caption` gets no rows of any. `VIEWS` are the views that the report shows beside the figure, those that it reads
+    among them. `ORDER` is its place; the hundreds are chapters.
+    With PER_STUDY there is one drawing a study that the first query has rows of, or one that says "not run yet" if
+    there is none; without, there is one over everything (the study is None).
     """
 
     @property
@@ -54,64 +44,100 @@ class Figure(Protocol):
     def VIEWS(self) -> tuple[str, ...]: ...
 
     @property
+    def ORDER(self) -> int: ...
+
+    @property
     def PER_STUDY(self) -> bool: ...
 
-    def caption(self, connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str: ...
+    @property
+    def READS(self) -> Mapping[str, str]: ...
 
-    def chart(self, connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any: ...
+    def caption(self, found: style.Found) -> str: ...
+
+    def chart(self, found: style.Found) -> Any: ...
 
 
-FIGURES: tuple[Figure, ...] = (
-    learning_dynamics,
-    score_plane,
-    frequency_use,
-    shortcuts,
-    training_loss,
-    length,
-    where_it_breaks,
-    matched_pair,
-    ablation,
-    ablation_cumulative,
-    restricted_training,
-    canonical_angles,
-    canonical_positions,
-    canonical_planes,
-    language_plane,
-    language_layers,
-    language_frequencies,
-    language_lengths,
-    information_flow,
-    value_patching,
-    flow_agreement,
-    geometry,
-    exclusion,
-    score_definitions,
-    trained_discrepancy,
-    constructions,
-    discrepancy,
-)
+def find() -> tuple[Figure, ...]:
+    """The modules of this package that define NAME and chart, in their order."""
+    modules = [import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__)]
+    figures = [cast(Figure, module) for module in modules if hasattr(module, "NAME") and hasattr(module, "chart")]
+    return tuple(sorted(figures, key=lambda figure: (figure.ORDER, figure.NAME)))
+
+
+FIGURES = find()
 
 
 def draw_all(connection: duckdb.DuckDBPyConnection) -> list[Drawing]:
     """Every figure for every study of the database, studies in alphabetical order, figures in that of FIGURES."""
-    studies = [
-        row["study"] for row in rows(connection, "SELECT DISTINCT profile AS study FROM experiments ORDER BY ALL")
-    ]
-    pairs = [(figure, study) for study in studies for figure in FIGURES if figure.PER_STUDY]
-    drawn = [draw(connection, figure, study) for figure, study in pairs if _has_rows(connection, figure, study)]
+    experiments = style.rows(connection, "SELECT DISTINCT profile AS study FROM experiments ORDER BY ALL")
+    drawn: list[Drawing] = []
+    for study in (row["study"] for row in experiments):
+        for figure in FIGURES:
+            if figure.PER_STUDY and _ran(found := read(connection, figure, study)):
+                drawn.append(_drawing(figure, study, found))
     done = {drawing.name for drawing in drawn}
     return drawn + [draw(connection, figure, None) for figure in FIGURES if figure.NAME not in done]
 
 
-def _has_rows(connection: duckdb.DuckDBPyConnection, figure: Figure, study: str) -> bool:
-    return bool(rows(connection, f'SELECT 1 FROM "{figure.VIEWS[0]}" WHERE study = ? LIMIT 1', study))
-
-
 def draw(connection: duckdb.DuckDBPyConnection, figure: Figure, study: str | None) -> Drawing:
     """One figure of one study (None = everything)."""
-    stem = figure.NAME if study is None else f"{figure.NAME}_{study}"
-    spec = _text(figure.chart(connection, study).to_dict())
-    return Drawing(figure.NAME, figure.TITLE, figure.VIEWS, study, stem, figure.caption(connection, study), spec)
+    return _drawing(figure, study, read(connection, figure, study))
+
+
+def read(connection: duckdb.DuckDBPyConnection, figure: Figure, study: str | None) -> style.Found:
+    """The rows of a figure's queries for one study (None = all of them).
+
+    If the first query has none, nothing ran: the others are not asked and have none either.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, sql in queries(figure, study).items():
+        found[name] = style.rows(connection, sql) if not found or _ran(found) else []
+    return found
+
+
+def queries(figure: Figure, study: str | None) -> dict[str, str]:
+    """A figure's queries for one study (None = all of them) as SQL that runs as it stands."""
+    condition = "true" if study is None else "study = '" + study.replace("'", "''") + "'"
+    return {name: cleandoc(sql).replace(STUDY, condition) for name, sql in figure.READS.items()}
+
+
+def _ran(found: style.Found) -> bool:
+    """Whether there is something to draw."""
+    return bool(next(iter(found.values())))
+
+
+def _drawing(figure: Figure, study: str | None, found: style.Found) -> Drawing:
+    title, rows_digest = figure.TITLE, digest(found)
+    chart = figure.chart(found) if _ran(found) else style.finish(style.not_run(title), title)
+    return Drawing(
+        name=figure.NAME,
+        title=title,
+        views=figure.VIEWS,
+        study=study,
+        stem=figure.NAME if study is None else f"{figure.NAME}_{study}",
+        caption=figure.caption(found),
+        spec=json.dumps(_short(chart.to_dict(), DRAWN_DIGITS), separators=(",", ":"), allow_nan=False),
+        sql=queries(figure, study),
+        rows_digest=rows_digest,
+        rows=found,
+    )
+
+
+def digest(found: style.Found) -> str:
+    """SHA-256 of a figure's rows, numbers to nine digits, so that another order of a sum is no change."""
+    text = json.dumps(_short(found, DIGEST_DIGITS), separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _short(value: Any, digits: int) -> Any:
+    """JSON values whose numbers keep so many digits: half the size, the same picture."""
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}")
+    if isinstance(value, list):
+        return [_short(item, digits) for item in value]
+    if isinstance(value, dict):
+        return {name: _short(item, digits) for name, item in value.items()}
+    return value
 
 
 def save_all(connection: duckdb.DuckDBPyConnection, folder: Path) -> list[Drawing]:
@@ -119,18 +145,3 @@ def save_all(connection: duckdb.DuckDBPyConnection, folder: Path) -> list[Drawin
     drawn = draw_all(connection)
     save(drawn, folder)
     return drawn
-
-
-def _text(spec: dict[str, Any]) -> str:
-    """The chart as JSON. Numbers keep six digits, absent values are left out: half the size, the same picture."""
-    return json.dumps(_short(spec), separators=(",", ":"), allow_nan=False)
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, list):
-        return [_short(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _short(item) for name, item in value.items()}
-    return value

@@ -3,14 +3,23 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "flow_agreement"
 TITLE = "When do the layers begin to pass the right token on?"
 VIEWS = ("flow_over_training",)
+ORDER = 730
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT experiment, step, layer, agreement, answer_held, n_seeds,
+            lead(step) OVER (PARTITION BY experiment, layer ORDER BY step) AS next_step
+        FROM flow_over_training
+        WHERE {study}
+        ORDER BY experiment DESC, layer, step
+    """,
+}
 
 WIDTH = 380
 PANELS = (
@@ -19,7 +28,7 @@ PANELS = (
 )
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "Rows are layers, steps run to the right, means over seeds. Left: share of the positions on the path that ask "
@@ -30,18 +39,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments as rows, the two measures as columns."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        "SELECT experiment, step, layer, agreement, answer_held, n_seeds, "
-        "lead(step) OVER (PARTITION BY experiment, layer ORDER BY step) AS next_step "
-        f"FROM flow_over_training WHERE {where} ORDER BY experiment DESC, layer, step",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     rows = []
     for experiment in dict.fromkeys(point["experiment"] for point in points):
         own = [point for point in points if point["experiment"] == experiment]

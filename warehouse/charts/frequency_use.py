@@ -3,25 +3,49 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "frequency_use"
 TITLE = "Which RoPE frequencies does each head use?"
 VIEWS = ("frequency_share", "frequency_comparison", "frequency_over_training")
+ORDER = 130
 PER_STUDY = True
+READS = {
+    "experiments": """
+        SELECT experiment, max(n_frequencies) AS n_frequencies, max(step) AS last_step, count(paper_id) AS n_paper
+        FROM frequency_comparison
+        WHERE {study}
+        GROUP BY experiment
+        ORDER BY experiment DESC
+    """,
+    "shares": """
+        SELECT experiment, layer, head, name, frequency_id, id_from, id_to, share, mean_use, theta
+        FROM frequency_share
+        WHERE share IS NOT NULL AND {study}
+        ORDER BY ALL
+    """,
+    "means": """
+        SELECT experiment, name, weighted_id, low, high, paper_id
+        FROM frequency_comparison
+        WHERE {study}
+        ORDER BY experiment, layer, head
+    """,
+    "course": """
+        SELECT experiment, name, step, next_step, weighted_id
+        FROM frequency_over_training
+        WHERE next_step IS NOT NULL AND weighted_id IS NOT NULL AND {study}
+        ORDER BY experiment, layer, head, step
+    """,
+}
 
 WIDTH = 430
 ROW = 18
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
-    where, parameters = style.study_filter(study)
-    compared = style.rows(
-        connection, f"SELECT count(paper_id) AS n FROM frequency_comparison WHERE {where}", *parameters
-    )[0]["n"]
+    compared = any(run["n_paper"] for run in found["experiments"])
     beside = (
         "diamonds are the paper's Table 1 (one run)."
         if compared
@@ -36,21 +60,13 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments of a study as columns."""
-    where, parameters = style.study_filter(study)
-    experiments = style.rows(
-        connection,
-        "SELECT experiment, max(n_frequencies) AS n_frequencies, max(step) AS last_step, count(paper_id) AS n_paper "
-        f"FROM frequency_comparison WHERE {where} GROUP BY experiment ORDER BY experiment DESC",
-        *parameters,
-    )
-    if not experiments:
-        return style.finish(style.not_run(TITLE), TITLE)
+    experiments = found["experiments"]
     entries = [("this run: squared-weight mean, lowest to highest seed", style.LINE, "circle")]
     if any(run["n_paper"] for run in experiments):
         entries.append(("the paper's Table 1", style.PAPER, "diamond"))
-    columns = [_column(connection, run) for run in experiments]
+    columns = [_column(found, run) for run in experiments]
     body = alt.hconcat(*columns, spacing=28).resolve_scale(color="independent")
     return style.finish(alt.vconcat(style.key(entries), body, spacing=14).resolve_scale(color="independent"), TITLE)
 
@@ -60,26 +76,9 @@ def _head_axis(records: list[dict]) -> alt.Y:
     return alt.Y("name:N", sort=names, title="head", axis=alt.Axis(grid=False))
 
 
-def _column(connection: duckdb.DuckDBPyConnection, run: dict[str, Any]) -> Any:
+def _column(found: style.Found, run: dict[str, Any]) -> Any:
     experiment, n = run["experiment"], run["n_frequencies"]
-    shares = style.rows(
-        connection,
-        "SELECT layer, head, name, frequency_id, id_from, id_to, share, mean_use, theta FROM frequency_share "
-        "WHERE experiment = ? AND share IS NOT NULL ORDER BY ALL",
-        experiment,
-    )
-    means = style.rows(
-        connection,
-        "SELECT name, weighted_id, low, high, paper_id FROM frequency_comparison "
-        "WHERE experiment = ? ORDER BY layer, head",
-        experiment,
-    )
-    course = style.rows(
-        connection,
-        "SELECT name, step, next_step, weighted_id FROM frequency_over_training WHERE experiment = ? "
-        "AND next_step IS NOT NULL AND weighted_id IS NOT NULL ORDER BY layer, head, step",
-        experiment,
-    )
+    shares, means, course = (style.only(found[name], experiment=experiment) for name in ("shares", "means", "course"))
     panels: list[Any] = [_shares(shares, n, experiment), _means(means, n)]
     if course:
         panels.append(_course(course, n, run["last_step"]))

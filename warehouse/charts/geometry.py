@@ -3,22 +3,36 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "geometry"
 TITLE = "Where do queries and keys point in the RoPE plane that a head uses most?"
 VIEWS = ("qk_points", "qk_angles")
+ORDER = 740
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT experiment, name, place, role, frequency_id, token, token_kind, points_back, across, up
+        FROM qk_points
+        WHERE {study} AND example < 6 AND (role = 'key' OR points_back IS NOT NULL)
+        ORDER BY experiment DESC, place, role, example, position
+    """,
+    "angles": """
+        SELECT experiment, name, frequency_id, points_back, key_kind, turned, expected, concentration,
+            key_concentration
+        FROM qk_angles
+        WHERE {study}
+        ORDER BY experiment DESC, place, key_kind, points_back
+    """,
+}
 
 SIZE = 118
 COLUMNS = 6
-SHOWN = 6  # examples drawn a head
 KEYS = {"integer": "#444444", "letter": "#B0B0B0", "letter-letter": "#444444", "letter-digit": "#B0B0B0"}
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "One square a head at the last checkpoint (first seed), its dominant RoPE plane before rotation; queries and "
@@ -34,25 +48,10 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments one below the other, heads in rows of six."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        "SELECT experiment, name, place, role, frequency_id, token, token_kind, points_back, across, up FROM qk_points "
-        f"WHERE {where} AND example < {SHOWN} AND (role = 'key' OR points_back IS NOT NULL) "
-        "ORDER BY experiment DESC, place, role, example, position",
-        *parameters,
-    )
-    angles = style.rows(
-        connection,
-        "SELECT experiment, name, frequency_id, points_back, key_kind, turned, expected, "
-        "concentration, key_concentration "
-        f"FROM qk_angles WHERE {where} ORDER BY experiment DESC, place, key_kind, points_back",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
+    angles = found["angles"]
     parts: list[Any] = [
         style.key(
             [

@@ -3,21 +3,30 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "information_flow"
 TITLE = "What does each position know after each layer, and from where?"
 VIEWS = ("flow_example",)
+ORDER = 710
 PER_STUDY = True
+READS = {
+    "cells": """
+        SELECT experiment, task, flow, hop, layer, position, link, attends_to, from_link, weight, holds_token,
+            changed
+        FROM flow_example
+        WHERE {study}
+        ORDER BY experiment DESC, flow DESC, layer, position
+    """,
+}
 
 CELL = 27
 LINKS = ["#0072B2", "#56B4E9", "#CC79A7", "#E69F00", "#8C6D31"]
 ANSWER = "#BFE5C8"
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "One input, its tokens along the bottom, layers upwards. Number task: the integer i points i positions back; "
@@ -31,18 +40,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments as rows; model and ideal side by side."""
-    where, parameters = style.study_filter(study)
-    cells = style.rows(
-        connection,
-        "SELECT experiment, task, flow, hop, layer, position, link, attends_to, from_link, weight, "
-        "holds_token, changed "
-        f"FROM flow_example WHERE {where} ORDER BY experiment DESC, flow DESC, layer, position",
-        *parameters,
-    )
-    if not cells:
-        return style.finish(style.not_run(TITLE), TITLE)
+    cells = found["cells"]
     rows = []
     for experiment in dict.fromkeys(cell["experiment"] for cell in cells):
         own = [cell for cell in cells if cell["experiment"] == experiment]

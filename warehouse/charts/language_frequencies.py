@@ -3,31 +3,48 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "language_frequencies"
 TITLE = "Do fast RoPE planes act by position and slow ones by content?"
 VIEWS = ("lm_frequency_curve", "lm_centroid", "lm_centroid_correlation")
+ORDER = 630
 PER_STUDY = False
+READS = {
+    "curve": """
+        SELECT model, prompts, null_kind, frequency_id, avg(theta) AS theta, avg(lean) AS lean,
+            avg(logit_variance_share) AS share
+        FROM lm_frequency_curve
+        GROUP BY ALL
+        ORDER BY ALL
+    """,
+    "heads": """
+        SELECT model, prompts, null_kind, layer, head, centroid, lean
+        FROM lm_centroid
+        WHERE centroid IS NOT NULL AND lean IS NOT NULL AND tau = (SELECT max(tau) FROM lm_head_scores)
+        ORDER BY ALL
+    """,
+    "correlations": """
+        SELECT model, prompts, max(r) FILTER (null_kind = 'none') AS r,
+            max(r) FILTER (null_kind = 'untrained') AS twin
+        FROM lm_centroid_correlation
+        WHERE tau = (SELECT max(tau) FROM lm_centroid_correlation)
+        GROUP BY ALL
+        HAVING max(r) FILTER (null_kind = 'none') IS NOT NULL
+        ORDER BY model, prompts
+    """,
+}
 
 NULLS = {"none": "the model", "untrained": "untrained twin"}
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words, with the centroid's correlation beside its null."""
-    found = style.rows(
-        connection,
-        "SELECT model, prompts, max(r) FILTER (null_kind = 'none') AS r, "
-        "max(r) FILTER (null_kind = 'untrained') AS twin "
-        "FROM lm_centroid_correlation WHERE tau = (SELECT max(tau) FROM lm_centroid_correlation) "
-        "GROUP BY ALL HAVING max(r) FILTER (null_kind = 'none') IS NOT NULL ORDER BY model, prompts",
-    )
     said = "; ".join(
         f"{row['model']} on {row['prompts']} r = {row['r']:.2f}"
         + ("" if row["twin"] is None else f" (untrained {row['twin']:.2f})")
-        for row in found
+        for row in found["correlations"]
     )
     return (
         "Left: every plane taken as if it were a head's only one, symbolic minus positional score, mean over heads; "
@@ -39,22 +56,11 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Models and prompt sets as rows."""
-    curve = style.rows(
-        connection,
-        "SELECT model, prompts, null_kind, frequency_id, avg(theta) AS theta, avg(lean) AS lean, "
-        "avg(logit_variance_share) AS share FROM lm_frequency_curve GROUP BY ALL ORDER BY ALL",
+    curve, heads = (
+        [record | {"source": NULLS[record["null_kind"]]} for record in found[name]] for name in ("curve", "heads")
     )
-    heads = style.rows(
-        connection,
-        "SELECT model, prompts, null_kind, layer, head, centroid, lean FROM lm_centroid WHERE centroid IS NOT NULL "
-        "AND lean IS NOT NULL AND tau = (SELECT max(tau) FROM lm_head_scores) ORDER BY ALL",
-    )
-    if not curve:
-        return style.finish(style.not_run(TITLE), TITLE)
-    for record in (*curve, *heads):
-        record["source"] = NULLS[record["null_kind"]]
     rows = []
     for model, prompts in dict.fromkeys((point["model"], point["prompts"]) for point in curve):
         of_curve, of_heads = (

@@ -3,27 +3,40 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "language_layers"
 TITLE = "In which layers do positional and symbolic heads sit?"
 VIEWS = ("lm_centroid", "lm_halves")
+ORDER = 620
 PER_STUDY = False
+READS = {
+    "cells": """
+        SELECT model, prompts, layer, head, avg("positional") AS "positional", avg(symbolic) AS symbolic,
+            avg(centroid) AS centroid, any_value(layer_type) AS layer_type
+        FROM lm_centroid
+        WHERE null_kind = 'none' AND tau = (SELECT max(tau) FROM lm_head_scores)
+        GROUP BY ALL
+        ORDER BY ALL
+    """,
+    "halves": """
+        SELECT model, prompts, null_kind, avg("positional") FILTER (half = 'first') AS first,
+            avg("positional") FILTER (half = 'second') AS second
+        FROM lm_halves
+        WHERE tau = (SELECT max(tau) FROM lm_halves) AND null_kind <> 'random-logits'
+        GROUP BY ALL
+        HAVING first IS NOT NULL AND second IS NOT NULL
+        ORDER BY model, prompts, null_kind
+    """,
+}
 
 CELL = 15
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words, with the medians of both halves beside the nulls."""
-    halves = style.rows(
-        connection,
-        "SELECT model, prompts, null_kind, "
-        "avg(\"positional\") FILTER (half = 'first') AS first, avg(\"positional\") FILTER (half = 'second') AS second "
-        "FROM lm_halves WHERE tau = (SELECT max(tau) FROM lm_halves) AND null_kind <> 'random-logits' "
-        "GROUP BY ALL HAVING first IS NOT NULL AND second IS NOT NULL ORDER BY model, prompts, null_kind",
-    )
+    halves = found["halves"]
     said = "; ".join(
         f"{row['model']}{'' if row['null_kind'] == 'none' else ' untrained'} on {row['prompts']} "
         f"{row['first']:.2f} then {row['second']:.2f}"
@@ -37,16 +50,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Models and prompt sets as rows, the two scores as columns."""
-    cells = style.rows(
-        connection,
-        'SELECT model, prompts, layer, head, avg("positional") AS "positional", avg(symbolic) AS symbolic, '
-        "avg(centroid) AS centroid, any_value(layer_type) AS layer_type FROM lm_centroid "
-        "WHERE null_kind = 'none' AND tau = (SELECT max(tau) FROM lm_head_scores) GROUP BY ALL ORDER BY ALL",
-    )
-    if not cells:
-        return style.finish(style.not_run(TITLE), TITLE)
+    cells = found["cells"]
     rows = []
     for model, prompts in dict.fromkeys((cell["model"], cell["prompts"]) for cell in cells):
         chosen = [cell for cell in cells if (cell["model"], cell["prompts"]) == (model, prompts)]

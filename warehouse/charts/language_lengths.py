@@ -3,25 +3,39 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "language_lengths"
 TITLE = "At which lengths do prompted models still solve the two tasks?"
 VIEWS = ("lm_length_summary",)
+ORDER = 640
 PER_STUDY = False
+READS = {
+    "points": """
+        SELECT model || CASE origin WHEN 'paper' THEN ' (paper)' ELSE '' END AS model, origin, task, length,
+            avg(mean) AS mean, max(std) AS std, avg(chance) AS chance,
+            greatest(0, avg(mean) - coalesce(max(std), 0)) AS low,
+            least(1, avg(mean) + coalesce(max(std), 0)) AS high
+        FROM lm_length_summary
+        GROUP BY ALL
+        ORDER BY origin DESC, model, task, length
+    """,
+    "screening": """
+        SELECT model, bool_and(screened) AS screened
+        FROM lm_length_summary
+        WHERE origin = 'ours'
+        GROUP BY model
+        ORDER BY model
+    """,
+}
 
 TASKS = {"letter": style.SYMBOLIC, "number": style.POSITIONAL}
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words, and which models failed the screening."""
-    ours = style.rows(
-        connection,
-        "SELECT model, bool_and(screened) AS screened FROM lm_length_summary WHERE origin = 'ours' GROUP BY model "
-        "ORDER BY model",
-    )
+    ours = found["screening"]
     failed = [row["model"] for row in ours if not row["screened"]]
     if not ours:
         said = "No model has been asked here yet."
@@ -36,18 +50,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Models as columns."""
-    points = style.rows(
-        connection,
-        "SELECT model || CASE origin WHEN 'paper' THEN ' (paper)' ELSE '' END AS model, origin, task, length, "
-        "avg(mean) AS mean, max(std) AS std, avg(chance) AS chance, "
-        "greatest(0, avg(mean) - coalesce(max(std), 0)) AS low, "
-        "least(1, avg(mean) + coalesce(max(std), 0)) AS high FROM lm_length_summary GROUP BY ALL "
-        "ORDER BY origin DESC, model, task, length",
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     order = list(dict.fromkeys(point["model"] for point in points))
     base = alt.Chart(style.data(points)).encode(
         x=alt.X(

@@ -3,38 +3,50 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "language_plane"
 TITLE = "Do a language model's heads act by position or by content?"
 VIEWS = ("lm_centroid", "lm_correlation", "lm_reliability")
+ORDER = 610
 PER_STUDY = False
+READS = {
+    "points": """
+        SELECT model, prompts, null_kind, layer, head, tau, "positional", symbolic, centroid, own_mass, sink_mass,
+            layer_type
+        FROM lm_centroid
+        WHERE "positional" IS NOT NULL AND tau = (SELECT max(tau) FROM lm_head_scores)
+        ORDER BY model, prompts, layer, head, seed
+    """,
+    "correlations": """
+        SELECT model, prompts, tau, null_kind, avg(r) AS r, max(p) AS p
+        FROM lm_correlation
+        WHERE r IS NOT NULL
+        GROUP BY ALL
+        ORDER BY model, prompts, tau DESC, null_kind
+    """,
+    "reliability": """
+        SELECT min(reliability) AS low, max(n) AS n
+        FROM lm_reliability
+        WHERE null_kind = 'none' AND tau = (SELECT max(tau) FROM lm_correlation)
+    """,
+}
 
 CELL = 250
 NULLS = {"none": "the model", "untrained": "same architecture, untrained", "random-logits": "random logits"}
 SHORT = {"none": "the model", "untrained": "untrained", "random-logits": "random logits"}
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words, with r beside its nulls."""
-    found = style.rows(
-        connection,
-        "SELECT model, prompts, tau, null_kind, avg(r) AS r, max(p) AS p FROM lm_correlation "
-        "WHERE r IS NOT NULL GROUP BY ALL ORDER BY model, prompts, tau DESC, null_kind",
-    )
     told: dict[tuple[str, str, float], list[str]] = {}
-    for row in found:
+    for row in found["correlations"]:
         p = f" (p = {row['p']:.1g})" if row["p"] >= 1e-15 else " (p < 1e-15)"
         told.setdefault((row["model"], row["prompts"], row["tau"]), []).append(
             f"{SHORT[row['null_kind']]} {row['r']:.2f}{p if row['null_kind'] == 'none' else ''}"
         )
-    repeats = style.rows(
-        connection,
-        "SELECT min(reliability) AS low, max(n) AS n FROM lm_reliability WHERE null_kind = 'none' "
-        "AND tau = (SELECT max(tau) FROM lm_correlation)",
-    )[0]
+    repeats = found["reliability"][0] if found["reliability"] else {"low": None}
     numbers = "; ".join(
         f"{model} on {prompts} at tau {tau:g}: {', '.join(parts)}" for (model, prompts, tau), parts in told.items()
     )
@@ -55,19 +67,12 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Prompt sets as rows, the model and its nulls as columns, at the largest tau."""
-    points = style.rows(
-        connection,
-        'SELECT model, prompts, null_kind, layer, head, tau, "positional", symbolic, centroid, own_mass, sink_mass, '
-        'layer_type FROM lm_centroid WHERE "positional" IS NOT NULL AND tau = (SELECT max(tau) FROM lm_head_scores) '
-        "ORDER BY model, prompts, layer, head, seed",
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
-    for point in points:
-        point["row"] = f"{point['model']}: {point['prompts']}"
-        point["column"] = NULLS[point["null_kind"]]
+    points = [
+        point | {"row": f"{point['model']}: {point['prompts']}", "column": NULLS[point["null_kind"]]}
+        for point in found["points"]
+    ]
     scale = alt.Scale(domain=[0, 1.02], nice=False)
     base = (
         alt.Chart(style.data(points))

@@ -3,29 +3,65 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "learning_dynamics"
 TITLE = "When is each hop solved, and which heads turn positional or symbolic on the way?"
 VIEWS = ("learning_dynamics", "learning_moments", "pure_heads", "pure_head_names")
+ORDER = 110
 PER_STUDY = True
+READS = {
+    "experiments": """
+        SELECT experiment, max(step) AS last_step, max(n_seeds) AS n_seeds
+        FROM learning_dynamics
+        WHERE {study}
+        GROUP BY experiment
+        ORDER BY experiment DESC
+    """,
+    "hops": """
+        SELECT DISTINCT hop
+        FROM learning_dynamics
+        WHERE hop IS NOT NULL AND {study}
+        ORDER BY hop
+    """,
+    "points": """
+        SELECT experiment, panel, layer, head, name, hop, series, step, value, low, high
+        FROM learning_dynamics
+        WHERE value IS NOT NULL AND {study}
+        ORDER BY ALL
+    """,
+    "moments": """
+        SELECT experiment, step
+        FROM learning_moments
+        WHERE {study}
+        ORDER BY ALL
+    """,
+    "spans": """
+        SELECT experiment, layer, head, kind, name, seed, since_step, last_step, lane
+        FROM pure_heads
+        JOIN (SELECT DISTINCT experiment, profile AS study FROM experiments) USING (experiment)
+        WHERE gamma = 0.1::DOUBLE AND {study}
+        ORDER BY ALL
+    """,
+    "names": """
+        SELECT experiment, kind, names
+        FROM pure_head_names
+        JOIN (SELECT DISTINCT experiment, profile AS study FROM experiments) USING (experiment)
+        WHERE gamma = 0.1::DOUBLE AND {study}
+        ORDER BY experiment, kind
+    """,
+}
 
 WIDTH = 430
 MOMENT_RULE = {"color": style.MOMENT, "strokeDash": [4, 3], "strokeWidth": 1.5, "clip": True}
 SERIES = ["positional", "symbolic", "normalised entropy"]
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
-    where, parameters = style.study_filter(study)
-    runs = style.rows(
-        connection,
-        f"SELECT experiment, max(n_seeds) AS n FROM learning_dynamics WHERE {where} GROUP BY experiment ORDER BY ALL",
-        *parameters,
-    )
-    seeds = ", ".join(f"{run['experiment']}: {run['n']} seed{'s' if run['n'] > 1 else ''}" for run in runs) or "no runs"
+    runs = reversed(found["experiments"])
+    seeds = ", ".join(f"{run['experiment']}: {run['n_seeds']} seed{'s' if run['n_seeds'] > 1 else ''}" for run in runs)
     return (
         "Top: share of test sequences answered correctly, by the number of hops to follow. Middle: one strip a head "
         "(L3 = layer 3, L3H1 = its second head) with its positional score (1 = attention depends on where a token "
@@ -34,30 +70,16 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
         "a strip runs from the step at which a head became pure (one score at least 0.9, the other at most 0.1) and "
         "stayed so; one bar a seed. Bottom: how many heads are pure. The dashed vertical line is the moment of "
         "maximal accuracy (first step within 0.001 of the best; mean over seeds). Lines are means over seeds, bands "
-        f"run from the lowest to the highest ({seeds})."
+        f"run from the lowest to the highest ({seeds or 'no runs'})."
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments of a study as columns; panels share the axis of steps."""
-    where, parameters = style.study_filter(study)
-    experiments = style.rows(
-        connection,
-        f"SELECT experiment, max(step) AS last_step FROM learning_dynamics WHERE {where} "
-        "GROUP BY experiment ORDER BY experiment DESC",
-        *parameters,
-    )
-    if not experiments:
-        return style.finish(style.not_run(TITLE), TITLE)
-    columns = [_column(connection, run["experiment"], run["last_step"]) for run in experiments]
-    hops = style.rows(
-        connection,
-        f"SELECT DISTINCT hop FROM learning_dynamics WHERE hop IS NOT NULL AND {where} ORDER BY hop",
-        *parameters,
-    )
+    columns = [_column(found, run["experiment"], run["last_step"]) for run in found["experiments"]]
     key = alt.vconcat(
         style.key(
-            [(_hop_name(h["hop"]), style.hop_colour(h["hop"]), "line") for h in hops]
+            [(_hop_name(h["hop"]), style.hop_colour(h["hop"]), "line") for h in found["hops"]]
             + [
                 ("moment of maximal accuracy", style.MOMENT, "dash"),
                 ("lowest to highest over seeds", style.NEUTRAL, "band"),
@@ -100,30 +122,13 @@ def _moment(moment: list[dict], last_step: int, axis: alt.Axis) -> alt.Chart:
     return alt.Chart(style.data(moment)).mark_rule(**MOMENT_RULE).encode(x=_x(last_step, axis))
 
 
-def _column(connection: duckdb.DuckDBPyConnection, experiment: str, last_step: int) -> Any:
+def _column(found: style.Found, experiment: str, last_step: int) -> Any:
     """One experiment, from accuracy at the top to the pure heads at the bottom."""
 
     def panel(name: str) -> list[dict]:
-        return style.rows(
-            connection,
-            "SELECT layer, head, name, hop, series, step, value, low, high FROM learning_dynamics "
-            "WHERE experiment = ? AND panel = ? AND value IS NOT NULL ORDER BY ALL",
-            experiment,
-            name,
-        )
+        return style.only(found["points"], experiment=experiment, panel=name)
 
-    moment = style.rows(connection, "SELECT step FROM learning_moments WHERE experiment = ?", experiment)
-    spans = style.rows(
-        connection,
-        "SELECT layer, head, kind, name, seed, since_step, last_step, lane FROM pure_heads "
-        "WHERE experiment = ? AND gamma = 0.1::DOUBLE ORDER BY ALL",
-        experiment,
-    )
-    names = style.rows(
-        connection,
-        "SELECT kind, names FROM pure_head_names WHERE experiment = ? AND gamma = 0.1::DOUBLE ORDER BY kind",
-        experiment,
-    )
+    moment, spans, names = (style.only(found[name], experiment=experiment) for name in ("moments", "spans", "names"))
     scores, counts = panel("scores"), panel("pure heads")
     panels: list[Any] = [_accuracy(panel("accuracy"), moment, last_step, experiment, HIDDEN if counts else SHOWN)]
     if scores:

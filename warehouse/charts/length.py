@@ -4,14 +4,41 @@ from collections.abc import Callable
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "length"
 TITLE = "How far beyond its training length does each model get?"
 VIEWS = ("length_curve", "length_summary", "discrepancy_bounds")
+ORDER = 210
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT experiment, task, lengthening, inference, hop, length, accuracy, low, high
+        FROM length_curve
+        WHERE {study}
+        ORDER BY ALL
+    """,
+    "summary": """
+        SELECT * EXCLUDE (study)
+        FROM length_summary
+        WHERE lengthening = 'inert' AND {study}
+        ORDER BY experiment, inference <> 'none', inference
+    """,
+    "runs": """
+        SELECT experiment, max(n_seeds) AS n, max(n_prefixes) AS prefixes, max(n) AS sequences
+        FROM length_curve
+        WHERE {study}
+        GROUP BY experiment
+        ORDER BY ALL
+    """,
+    "bounds": """
+        SELECT *
+        FROM discrepancy_bounds
+        WHERE bound IS NOT NULL AND bound > 0
+        ORDER BY ALL
+    """,
+}
 
 DASHES = ([1, 0], [5, 3], [1, 2])  # a dash each time that the colours begin anew
 MOST_BANDS = 8  # more intervals on top of each other hide the curves
@@ -28,15 +55,9 @@ SUMMARY = (
 )  # fmt: skip
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
-    where, parameters = style.study_filter(study)
-    runs = style.rows(
-        connection,
-        "SELECT experiment, max(n_seeds) AS n, max(n_prefixes) AS prefixes, max(n) AS sequences FROM length_curve "
-        f"WHERE {where} GROUP BY experiment ORDER BY ALL",
-        *parameters,
-    )
+    runs = found["runs"]
     behind = "; ".join(
         f"{run['experiment']}: {run['n']} seed{'s' if run['n'] > 1 else ''}, {run['prefixes']} prefixes, "
         f"{run['sequences']:,} sequences a length"
@@ -54,22 +75,14 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Fig. 5 A and B side by side, then hop classes, changes at inference and a table."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        "SELECT experiment, task, lengthening, inference, hop, length, accuracy, low, high FROM length_curve "
-        f"WHERE {where} ORDER BY ALL",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     experiments = list(dict.fromkeys(point["experiment"] for point in points))
     plain = [p for p in points if p["lengthening"] == "inert" and p["inference"] == "none"]
     overall = [p for p in plain if p["hop"] is None]
     rows: list[Any] = [
-        alt.hconcat(_bounds(connection), _accuracy(overall, experiments), spacing=28).resolve_scale(
+        alt.hconcat(_bounds(found["bounds"]), _accuracy(overall, experiments), spacing=28).resolve_scale(
             color="independent", strokeDash="independent"
         ),
         _panels([p for p in plain if p["hop"] is not None], experiments, _by_hop(plain)),
@@ -82,13 +95,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
     tried = [e for e in experiments if len({p["series"] for p in changed if p["experiment"] == e}) > 1]
     if tried:
         rows.append(_panels(changed, tried, _by_change([p for p in changed if p["experiment"] in tried])))
-    summary = style.rows(
-        connection,
-        f"SELECT * EXCLUDE (study) FROM length_summary WHERE lengthening = 'inert' AND {where} "
-        "ORDER BY experiment, inference <> 'none', inference",
-        *parameters,
-    )
-    rows.append(_table(summary))
+    rows.append(_table(found["summary"]))
     return style.finish(alt.vconcat(*rows, spacing=26).resolve_scale(color="independent"), TITLE)
 
 
@@ -135,10 +142,7 @@ def _curves(points: list[dict], field: str, domain: list[str], colours: list[str
     return alt.layer(*layers).properties(width=size[0], height=size[1], title=heading)
 
 
-def _bounds(connection: duckdb.DuckDBPyConnection) -> Any:
-    points = style.rows(
-        connection, "SELECT * FROM discrepancy_bounds WHERE bound IS NOT NULL AND bound > 0 ORDER BY ALL"
-    )
+def _bounds(points: list[dict]) -> Any:
     lines = (
         alt.Chart(style.data(points))
         .mark_line(strokeWidth=2, clip=True)

@@ -3,14 +3,28 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "matched_pair"
 TITLE = "Graph or encoding: what makes learning go hop by hop, and what extrapolates?"
 VIEWS = ("matched_dynamics", "matched_summary", "matched_measures", "matched_runs")
+ORDER = 310
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT *
+        FROM matched_dynamics
+        WHERE {study}
+        ORDER BY learning_rate, task, hop, step
+    """,
+    "cells": """
+        SELECT task, setting, place, measure, unit, value, low, high, n_seeds
+        FROM matched_summary
+        WHERE {study}
+        ORDER BY place, learning_rate
+    """,
+}
 
 TASKS = {
     "number": "number: integers point back",
@@ -20,7 +34,7 @@ TASKS = {
 WIDTH, HEIGHT = 300, 130
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "Number and letter-matched have the same pointer graphs and differ in how a pointer is written: as a distance, "
@@ -34,14 +48,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """A grid learning rate × task of accuracy over steps, and a table of measures."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection, f"SELECT * FROM matched_dynamics WHERE {where} ORDER BY learning_rate, task, hop, step", *parameters
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     settings = list(dict.fromkeys(point["setting"] for point in points))
     tasks = [task for task in TASKS if any(point["task"] == task for point in points)]
     last = max(point["step"] for point in points)
@@ -61,12 +70,7 @@ def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> An
         )
         for setting in settings
     ]
-    cells = style.rows(
-        connection,
-        "SELECT task, setting, place, measure, unit, value, low, high, n_seeds FROM matched_summary "
-        f"WHERE {where} ORDER BY place, learning_rate",
-        *parameters,
-    )
+    cells = found["cells"]
     return style.finish(alt.vconcat(key, *grid, _table(cells, tasks, settings), spacing=14), TITLE)
 
 

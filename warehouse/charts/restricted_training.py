@@ -3,19 +3,28 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "restricted_training"
 TITLE = "What can a model learn whose heads have only some RoPE frequencies?"
 VIEWS = ("restricted_training",)
+ORDER = 430
 PER_STUDY = True
+READS = {
+    "cells": """
+        SELECT task, replace(variant, '_', ' ') || ' (' || n_present || ', ' || n_rotating || ')' AS variant,
+            hop_class, accuracy, low, high, n_seeds
+        FROM restricted_training
+        WHERE {study}
+        ORDER BY task DESC, n_present DESC, n_rotating DESC, nope_from_layer NULLS FIRST, variant, hop NULLS FIRST
+    """,
+}
 
 COLUMN = 62
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "Final test accuracy by hop class of models trained from scratch under a restriction: only the fast or the "
@@ -25,18 +34,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """A table of accuracies for each task, variants as rows from the most rotating planes to the fewest."""
-    where, parameters = style.study_filter(study)
-    cells = style.rows(
-        connection,
-        "SELECT task, replace(variant, '_', ' ') || ' (' || n_present || ', ' || n_rotating || ')' AS variant, "
-        f"hop_class, accuracy, low, high, n_seeds FROM restricted_training WHERE {where} "
-        "ORDER BY task DESC, n_present DESC, n_rotating DESC, nope_from_layer NULLS FIRST, variant, hop NULLS FIRST",
-        *parameters,
-    )
-    if not cells:
-        return style.finish(style.not_run(TITLE), TITLE)
+    cells = found["cells"]
     tasks = list(dict.fromkeys(cell["task"] for cell in cells))
     tables = [_table([c for c in cells if c["task"] == task], task) for task in tasks]
     return style.finish(alt.hconcat(*tables, spacing=30), TITLE, "in brackets: planes of a head, planes that rotate")

@@ -3,14 +3,23 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "score_definitions"
 TITLE = "How much do a head's scores depend on how they are defined?"
 VIEWS = ("score_definitions",)
+ORDER = 820
 PER_STUDY = True
+READS = {
+    "definitions": """
+        SELECT experiment, queries, variant, tau, same_kind, r_positional, r_symbolic, change_positional,
+            change_symbolic, n_heads
+        FROM score_definitions
+        WHERE {study}
+        ORDER BY experiment DESC, queries DESC, variant DESC, tau
+    """,
+}
 
 COLUMNS = (
     ("same_kind", "heads of the same kind", ".0%"),
@@ -21,7 +30,7 @@ COLUMNS = (
 )
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "Every row is a definition beside the default (attention weights, swaps of two keys, the smallest tau, the "
@@ -33,21 +42,12 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """A table a experiment, coloured by how little changes."""
-    where, parameters = style.study_filter(study)
-    found = style.rows(
-        connection,
-        "SELECT experiment, queries, variant, tau, same_kind, r_positional, r_symbolic, change_positional, "
-        f"change_symbolic, n_heads FROM score_definitions WHERE {where} "
-        "ORDER BY experiment DESC, queries DESC, variant DESC, tau",
-        *parameters,
-    )
-    if not found:
-        return style.finish(style.not_run(TITLE), TITLE)
+    compared = found["definitions"]
     panels = [
-        _panel([f for f in found if f["experiment"] == experiment], experiment)
-        for experiment in dict.fromkeys(f["experiment"] for f in found)
+        _panel([c for c in compared if c["experiment"] == experiment], experiment)
+        for experiment in dict.fromkeys(c["experiment"] for c in compared)
     ]
     return style.finish(alt.hconcat(*panels, spacing=30).resolve_scale(y="independent"), TITLE)
 

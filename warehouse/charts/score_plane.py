@@ -3,20 +3,28 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "score_plane"
 TITLE = "Along which path does each head become positional or symbolic?"
 VIEWS = ("score_trajectory",)
+ORDER = 120
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT experiment, seed, layer, head, path, step, "positional", symbolic, kind, place
+        FROM score_trajectory
+        WHERE {study}
+        ORDER BY experiment DESC, layer, seed, head, step
+    """,
+}
 
 CELL = 88
 KINDS = ["positional", "symbolic", "mixed"]
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "One square a layer: positional score to the right, symbolic score upwards, a grey path a head and seed "
@@ -28,17 +36,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments as rows, layers as columns."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        'SELECT experiment, seed, layer, head, path, step, "positional", symbolic, kind, place FROM score_trajectory '
-        f"WHERE {where} ORDER BY experiment DESC, layer, seed, head, step",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     order = list(dict.fromkeys(point["experiment"] for point in points))
     key = style.key(
         [("before training", style.NEUTRAL, "ring")]

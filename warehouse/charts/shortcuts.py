@@ -3,17 +3,25 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "shortcuts"
 TITLE = "Does the model follow the chain, or could it have guessed?"
 VIEWS = ("shortcut_comparison",)
+ORDER = 140
 PER_STUDY = True
+READS = {
+    "cells": """
+        SELECT experiment, solver, hop_class, accuracy, low, high, n_seeds
+        FROM shortcut_comparison
+        WHERE {study}
+        ORDER BY experiment DESC, rank, hop NULLS FIRST
+    """,
+}
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "Share of test sequences answered correctly by the trained model (top row, mean over seeds at the last "
@@ -22,17 +30,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """A table of accuracies for each experiment, rows from the most to the least accurate solver."""
-    where, parameters = style.study_filter(study)
-    cells = style.rows(
-        connection,
-        "SELECT experiment, solver, hop_class, accuracy, low, high, n_seeds FROM shortcut_comparison "
-        f"WHERE {where} ORDER BY experiment DESC, rank, hop NULLS FIRST",
-        *parameters,
-    )
-    if not cells:
-        return style.finish(style.not_run(TITLE), TITLE)
+    cells = found["cells"]
     experiments = list(dict.fromkeys(cell["experiment"] for cell in cells))
     tables = [_table([c for c in cells if c["experiment"] == experiment], experiment) for experiment in experiments]
     return style.finish(alt.hconcat(*tables, spacing=28), TITLE)

@@ -1,7 +1,7 @@
 """What all figures share: colours, rows from a view, a drawn key, the picture of "not run yet"."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -25,21 +25,29 @@ KIND_COLOURS = {"positional": POSITIONAL, "symbolic": SYMBOLIC, "mixed": NEUTRAL
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 
 
-def rows(connection: duckdb.DuckDBPyConnection, query: str, *parameters: Any) -> list[dict[str, Any]]:
+Found = Mapping[str, list[dict[str, Any]]]
+"""What a figure is drawn from: the rows of its queries, by the queries' names."""
+
+
+def rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
     """The rows of a query as dictionaries, in the query's order."""
-    relation = connection.sql(query, params=list(parameters))
+    relation = connection.sql(query)
     names = relation.columns
     return [dict(zip(names, values, strict=True)) for values in relation.fetchall()]
+
+
+def only(records: Sequence[dict[str, Any]], **values: Any) -> list[dict[str, Any]]:
+    """The rows that have these values, without the columns that are now the same in all."""
+    return [
+        {name: value for name, value in record.items() if name not in values}
+        for record in records
+        if all(record[name] == value for name, value in values.items())
+    ]
 
 
 def data(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
     """Rows as a chart's data. A frame, since Altair checks inline values one by one, which takes minutes."""
     return pl.DataFrame(records, infer_schema_length=None)
-
-
-def study_filter(study: str | None, column: str = "study") -> tuple[str, tuple[str, ...]]:
-    """A condition for one study and its parameter; no study = all of them."""
-    return ("true", ()) if study is None else (f"{column} = ?", (study,))
 
 
 def hop_colour(hop: int) -> str:

@@ -3,19 +3,27 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "trained_discrepancy"
 TITLE = "How far does the preferred key of a trained head stand out as inputs grow longer?"
 VIEWS = ("trained_discrepancy",)
+ORDER = 830
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT experiment, name, place, kind, length, largest, mean, smallest
+        FROM trained_discrepancy
+        WHERE {study}
+        ORDER BY experiment DESC, place, length
+    """,
+}
 
 COLUMNS = (("largest", "largest over inputs"), ("mean", "mean"), ("smallest", "smallest"))
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "Largest minus second-largest logit of the last token, a line a head at the last checkpoint, by the number of "
@@ -26,17 +34,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments as rows; largest, mean and smallest as columns."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        "SELECT experiment, name, place, kind, length, largest, mean, smallest FROM trained_discrepancy "
-        f"WHERE {where} ORDER BY experiment DESC, place, length",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     kinds = ["positional", "symbolic", "mixed"]
     rows = []
     for experiment in dict.fromkeys(p["experiment"] for p in points):

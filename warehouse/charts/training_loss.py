@@ -3,17 +3,25 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "training_loss"
 TITLE = "How fast does each model learn its task?"
 VIEWS = ("training_loss",)
+ORDER = 150
 PER_STUDY = True
+READS = {
+    "points": """
+        SELECT experiment, step, loss, low, high
+        FROM training_loss
+        WHERE {study}
+        ORDER BY ALL
+    """,
+}
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "Cross-entropy on the answer token of the training batches, in nats on a logarithmic axis; guessing among "
@@ -23,16 +31,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments of a study as columns on one vertical axis."""
-    where, parameters = style.study_filter(study)
-    points = style.rows(
-        connection,
-        f"SELECT experiment, step, loss, low, high FROM training_loss WHERE {where} ORDER BY ALL",
-        *parameters,
-    )
-    if not points:
-        return style.finish(style.not_run(TITLE), TITLE)
+    points = found["points"]
     order = sorted({point["experiment"] for point in points}, reverse=True)
     base = alt.Chart().encode(
         x=alt.X("step:Q", title="optimiser step", scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=6))

@@ -3,19 +3,28 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "value_patching"
 TITLE = "Which layer carries which hop: does the answer follow when the value that a position reads is swapped?"
 VIEWS = ("patching_edges",)
+ORDER = 720
 PER_STUDY = True
+READS = {
+    "cells": """
+        SELECT experiment, hop, coalesce('L' || layer, 'all') AS layer, layer AS number, edge, place, follows,
+            keeps, n, n_seeds
+        FROM patching_edges
+        WHERE {study}
+        ORDER BY experiment DESC, hop, place, number NULLS LAST
+    """,
+}
 
 CELL = 30
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "In one layer, the value that one position of the path reads from another is replaced by that of a second "
@@ -27,17 +36,9 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """Experiments as columns, hop classes as rows."""
-    where, parameters = style.study_filter(study)
-    cells = style.rows(
-        connection,
-        "SELECT experiment, hop, coalesce('L' || layer, 'all') AS layer, layer AS number, edge, place, follows, keeps, "
-        f"n, n_seeds FROM patching_edges WHERE {where} ORDER BY experiment DESC, hop, place, number NULLS LAST",
-        *parameters,
-    )
-    if not cells:
-        return style.finish(style.not_run(TITLE), TITLE)
+    cells = found["cells"]
     columns = []
     for experiment in dict.fromkeys(cell["experiment"] for cell in cells):
         own = [cell for cell in cells if cell["experiment"] == experiment]

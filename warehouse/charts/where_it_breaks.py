@@ -3,20 +3,33 @@
 from typing import Any
 
 import altair as alt
-import duckdb
 
 from warehouse.charts import style
 
 NAME = "where_it_breaks"
 TITLE = "Which head loses its target first when inputs grow?"
 VIEWS = ("where_it_breaks", "head_breaks")
+ORDER = 220
 PER_STUDY = True
+READS = {
+    "cells": """
+        SELECT experiment, name, place, kind, layer, length, target_mass, kept_share, lead
+        FROM where_it_breaks
+        WHERE query = 'hop' AND {study}
+        ORDER BY experiment, place, length
+    """,
+    "breaks": """
+        SELECT experiment, name, kind, breaks_at AS length
+        FROM head_breaks
+        WHERE breaks_at IS NOT NULL AND query = 'hop' AND {study}
+        ORDER BY experiment, place
+    """,
+}
 
-QUERY = "hop"
 KINDS = ("positional", "symbolic", "mixed")
 
 
-def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> str:
+def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
         "A head's target is the token to which it attends most on the sequence alone; the same sequence then stands "
@@ -29,23 +42,10 @@ def caption(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> 
     )
 
 
-def chart(connection: duckdb.DuckDBPyConnection, study: str | None = None) -> Any:
+def chart(found: style.Found) -> Any:
     """For each experiment a map heads × lengths, and the leads as lines."""
-    where, parameters = style.study_filter(study)
-    cells = style.rows(
-        connection,
-        "SELECT experiment, name, place, kind, layer, length, target_mass, kept_share, lead FROM where_it_breaks "
-        f"WHERE query = '{QUERY}' AND {where} ORDER BY experiment, place, length",
-        *parameters,
-    )
-    if not cells:
-        return style.finish(style.not_run(TITLE), TITLE)
-    breaks = style.rows(
-        connection,
-        "SELECT experiment, name, kind, breaks_at AS length FROM head_breaks WHERE breaks_at IS NOT NULL AND "
-        f"query = '{QUERY}' AND {where} ORDER BY experiment, place",
-        *parameters,
-    )
+    cells = found["cells"]
+    breaks = found["breaks"]
     experiments = list(dict.fromkeys(cell["experiment"] for cell in cells))
     panels = [
         alt.hconcat(
