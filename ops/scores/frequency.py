@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ, LayerState
 from ops.model.rope import RotaryTable
 from ops.tasks.sequences import Sequences
@@ -36,7 +37,7 @@ def frequency_use(model: GPTJ, ids: Int[Tensor, "input position"], rotary: Rotar
     device = model.lm_head.weight.device
     chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
     largest: list[list[Tensor]] = [[] for _ in range(table.shape[0])]
-    with torch.inference_mode():
+    with evaluating(model):
         for start in range(0, len(ids), chunk):
             for state in model.layers(ids[start : start + chunk].to(device), rotary):
                 largest[state.layer].append(largest_contributions(state, table))
