@@ -45,8 +45,13 @@ def logit_gaps(model: GPTJ, ids: Int[Tensor, "n position"]) -> Float[Tensor, "n 
 
 
 def mean_angles(model: GPTJ, ids: Int[Tensor, "n position"]) -> Float[Tensor, "layer head"]:
-    """Angle of each head's mean frequency ID, weights u² (arXiv 2605.31558 App. G), radians a position."""
-    ids_used = weighted_frequency_id(frequency_use(model, ids).mean)
+    """Angle of each head's mean frequency ID, weights u² (arXiv 2605.31558 App. G), radians a position.
+
+    IDs are those of the planes' angles (`ModelSpec.plane_frequencies`); a head that uses no such plane has angle 0.
+    """
+    ids_used = weighted_frequency_id(frequency_use(model, ids).mean, ids=model.spec.plane_frequencies)
+    if model.spec.plane_frequencies is not None:
+        ids_used = ids_used.nan_to_num(nan=torch.inf)
     return model.spec.rope_base ** (-(ids_used - 1) / model.spec.n_frequencies)
 
 

@@ -224,10 +224,10 @@ class Layer(nn.Module):
         `masks` are the layer's dropout masks for these positions, `computed` is the MLP's part if it is known.
         """
         gathered = self.attn.out_proj(attended.transpose(1, 2).flatten(-2))  # (B, T, H, D) -> (B, T, W)
-        computed = self.mlp(normed) if computed is None else computed
+        added = self.mlp(normed) if computed is None else computed
         if masks is None:
-            return hidden + gathered + computed
-        return torch.addcmul(torch.addcmul(hidden, gathered, masks.attention), computed, masks.mlp)
+            return hidden + gathered + added
+        return torch.addcmul(torch.addcmul(hidden, gathered, masks.attention), added, masks.mlp)
 
     def _heads(self, x: Float[Tensor, "batch position width"]) -> Float[Tensor, "batch head position dim"]:
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)

@@ -138,6 +138,8 @@ def build(scale, **options):
         (3.0, {"frequencies_rotating": "1-3"}),
         (3.0, {"frequencies_present": [2, 5], "frequencies_rotating": [2]}),
         (1.0, {"nope_from_layer": 1}),
+        (3.0, {"plane_frequencies": [3]}),  # one frequency in all planes
+        (3.0, {"plane_frequencies": [0, 2, 2], "rotary_dims": 12}),
     ],
 )
 def test_scores_equal_swapping_the_layers_input(scale, options):
@@ -283,6 +285,7 @@ def test_weights_that_are_not_finite_are_refused():
         (1.0, {}),
         (6.0, {"n_heads": 1, "rotary_dims": 16, "frequencies_rotating": "1-3"}),
         (3.0, {"frequencies_present": [2, 5], "nope_from_layer": 1}),
+        (3.0, {"plane_frequencies": [2, 2, 5]}),
         (300.0, {}),  # attention on one key: the others' weights underflow
     ],
 )
