@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ops.model.gptj import GPTJ, Layer, Projected, attend
+from ops.model.evaluating import evaluating
+from ops.model.gptj import GPTJ, Layer, Projected
 from ops.model.rope import RotaryTable, Rotation
 from ops.spec.ablation import AblationSpec, Band, Mode
 
@@ -98,28 +99,23 @@ def moves(model: GPTJ, ids: Int[Tensor, "n position"], ablations: Sequence[Ablat
     device = model.lm_head.weight.device
     chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
     total = [torch.zeros(len(ids)) for _ in ablations]
-    training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            hidden = [model.embed(part.to(device)) for part in ids.split(chunk)]
-            plain = model.rotations(0, ids.shape[1])
-            for depth, layer in enumerate(model.blocks):
-                kept = [_keep(layer, part, depth == model.spec.n_layers - 1) for part in hidden]
-                intact = [_output(layer, state, plain[depth]) for state in kept]
-                seen: dict[Ablation, Tensor] = {}
-                for index, ablation in enumerate(ablations):
-                    if depth in ablation.layers:
-                        alone = ablation._replace(layers=(depth,))
-                        if alone not in seen:
-                            rotation = model.rotations(0, ids.shape[1], alone.table(model.rotary))[depth]
-                            seen[alone] = torch.cat(
-                                [_moved(_output(layer, s, rotation), i) for s, i in zip(kept, intact, strict=True)]
-                            ).cpu()
-                        total[index] += seen[alone]
-                hidden = intact
-    finally:
-        model.train(training)
+    with evaluating(model):
+        hidden = [model.embed(part.to(device)) for part in ids.split(chunk)]
+        plain = model.rotations(0, ids.shape[1])
+        for depth, layer in enumerate(model.blocks):
+            kept = [_keep(layer, part, depth == model.spec.n_layers - 1) for part in hidden]
+            intact = [_output(layer, state, plain[depth]) for state in kept]
+            seen: dict[Ablation, Tensor] = {}
+            for index, ablation in enumerate(ablations):
+                if depth in ablation.layers:
+                    alone = ablation._replace(layers=(depth,))
+                    if alone not in seen:
+                        rotation = model.rotations(0, ids.shape[1], alone.table(model.rotary))[depth]
+                        seen[alone] = torch.cat(
+                            [_moved(_output(layer, s, rotation), i) for s, i in zip(kept, intact, strict=True)]
+                        ).cpu()
+                    total[index] += seen[alone]
+            hidden = intact
     return total
 
 
@@ -152,25 +148,20 @@ def ablated_logits(
             )
         by_layer.setdefault(min(ablation.layers), []).append(index)
     chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
-    training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            hidden = [model.embed(part.to(device)) for part in ids.split(chunk)]
-            plain = model.rotations(0, ids.shape[1])
-            for depth, layer in enumerate(model.blocks):
-                last = depth == model.spec.n_layers - 1
-                kept = [_keep(layer, part, last) for part in hidden]
-                for index in by_layer.get(depth, ()):
-                    table = ablations[index].table(model.rotary)
-                    rotations = model.rotations(0, ids.shape[1], table)
-                    states = kept if chosen is None else _rows(kept, chosen[index], chunk)
-                    parts = [_finish_from(model, depth, state, rotations) for state in states]
-                    yield index, torch.cat(parts) if parts else torch.zeros(0, model.vocabulary_size, device=device)
-                if not last:
-                    hidden = [_output(layer, state, plain[depth]) for state in kept]
-    finally:
-        model.train(training)
+    with evaluating(model):
+        hidden = [model.embed(part.to(device)) for part in ids.split(chunk)]
+        plain = model.rotations(0, ids.shape[1])
+        for depth, layer in enumerate(model.blocks):
+            last = depth == model.spec.n_layers - 1
+            kept = [_keep(layer, part, last) for part in hidden]
+            for index in by_layer.get(depth, ()):
+                table = ablations[index].table(model.rotary)
+                rotations = model.rotations(0, ids.shape[1], table)
+                states = kept if chosen is None else _rows(kept, chosen[index], chunk)
+                parts = [_finish_from(model, depth, state, rotations) for state in states]
+                yield index, torch.cat(parts) if parts else torch.zeros(0, model.vocabulary_size, device=device)
+            if not last:
+                hidden = [_output(layer, state, plain[depth]) for state in kept]
 
 
 class _Kept(NamedTuple):
@@ -201,12 +192,7 @@ def _rows(kept: Sequence[_Kept], chosen: Bool[Tensor, "n"], chunk: int) -> list[
 
 
 def _output(layer: Layer, kept: _Kept, rotation: Rotation) -> Float[Tensor, "batch position width"]:
-    """`Layer.finish` with the MLP's part known."""
-    _, query, key, value = kept.projected
-    if query.shape[2] == 1:
-        rotation = rotation.last()
-    attended = attend(rotation.apply_query(query), rotation.apply_key(key), value)
-    return kept.hidden + layer.attn.out_proj(attended.transpose(1, 2).flatten(-2)) + kept.computed
+    return layer.step(kept.hidden, rotation, projected=kept.projected, computed=kept.computed)
 
 
 def _finish_from(
@@ -215,11 +201,5 @@ def _finish_from(
     """Last logits from the layer `first` on, under other rotations."""
     hidden = _output(model.blocks[first], kept, rotations[first])
     for depth in range(first + 1, model.spec.n_layers):
-        layer, rotation = model.blocks[depth], rotations[depth]
-        last = depth == model.spec.n_layers - 1
-        normed, query, key, value = layer.project(hidden, last_query=last)
-        if last:
-            hidden, rotation = hidden[:, -1:], rotation.last()
-        attended = attend(rotation.apply_query(query), rotation.apply_key(key), value)
-        hidden = layer.finish(hidden, normed, attended)
+        hidden = model.blocks[depth].step(hidden, rotations[depth], last=depth == model.spec.n_layers - 1)
     return model.read_out(hidden)[:, -1]

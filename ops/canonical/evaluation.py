@@ -16,7 +16,9 @@ from ops.spec.canonical import CanonicalTaskSpec, IndexTaskSpec
 
 _QUESTIONS_PER_CHUNK = 512
 _PLANE = {
+    "plane": pl.Int64,
     "frequency_id": pl.Int64,
+    "theta": pl.Float64,
     "source": pl.String,
     "role": pl.String,
     "item_id": pl.Int64,
@@ -120,6 +122,7 @@ def plane_rows(
     is_index = isinstance(task, IndexTaskSpec)
     rows = []
     for plane, frequency_id in enumerate(ids):
+        what = (plane + 1, frequency_id, theta[plane].item())
         pair = slice(2 * plane, 2 * plane + 2)
         keys = torch.view_as_complex(key_table(heads)[model, :n_keys, pair].double().contiguous())
         queries = torch.view_as_complex(query_table(heads)[model, n_keys:, pair].double().contiguous())
@@ -131,15 +134,15 @@ def plane_rows(
             for i, point in enumerate(scaled.tolist()):
                 item = i if role == "query" else owners[i]
                 token = names[i if role == "key" else n_keys + i]
-                rows.append((frequency_id, "trained", role, item, token, point.real, point.imag))
+                rows.append((*what, "trained", role, item, token, point.real, point.imag))
         for item in range(n_items):
             angle = item * theta[plane].item() if is_index else 2 * math.pi * item / n_items
             token = names[n_keys + item]
-            rows.append((frequency_id, "construction", "query", item, token, math.cos(angle), math.sin(angle)))
+            rows.append((*what, "construction", "query", item, token, math.cos(angle), math.sin(angle)))
             if not is_index:
-                rows.append((frequency_id, "construction", "key", item, token, math.cos(angle), math.sin(angle)))
+                rows.append((*what, "construction", "key", item, token, math.cos(angle), math.sin(angle)))
         if is_index:
-            rows.append((frequency_id, "construction", "key", None, "every symbol", 1.0, 0.0))
+            rows.append((*what, "construction", "key", None, "every symbol", 1.0, 0.0))
     frame = pl.DataFrame(rows, schema=_PLANE, orient="row")
     return frame.with_columns(
         canonical_task=pl.lit(task.name), length=pl.lit(task.length), frequency_ids=pl.lit(list(ids))

@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ops.model.gptj import GPTJ, attend
+from ops.model.evaluating import evaluating
+from ops.model.gptj import GPTJ, Gather, attend
 from ops.model.rope import RotaryTable
 
 GROUP = 1 << 10  # tokens that pass the layers together on a CPU: their hidden states stay in its cache
@@ -48,7 +49,6 @@ class Watched(NamedTuple):
 Watch = Callable[[Watched], None]
 
 
-@torch.inference_mode()
 def read_prefix(
     model: GPTJ, ids: Int[Tensor, " position"], rotary: RotaryTable | None = None, max_cells: int = MAX_CELLS
 ) -> Prefix:
@@ -63,24 +63,22 @@ def read_prefix(
     rotations = model.rotations(0, n, rotary)
     block = max(1, max_cells // max(1, n * model.spec.n_heads))
     keys, values = [], []
-    hidden = model.embed(ids[None].to(model.lm_head.weight.device))
-    for index, (layer, rotation) in enumerate(zip(model.blocks, rotations, strict=True)):
-        normed, query, key, value = layer.project(hidden)
-        query, key = rotation.apply_query(query), rotation.apply_key(key)
-        keys.append(key[0])
-        values.append(value[0])
-        if index == model.spec.n_layers - 1:
-            break
-        following = torch.empty_like(hidden)
-        for start in range(0, n, block):
-            rows = slice(start, min(start + block, n))
-            attended = attend(query[:, :, rows], key[:, :, : rows.stop], value[:, :, : rows.stop])
-            following[:, rows] = layer.finish(hidden[:, rows], normed[:, rows], attended)
-        hidden = following
+    with evaluating(model):
+        hidden = model.embed(ids[None].to(model.lm_head.weight.device))
+        for index, (layer, rotation) in enumerate(zip(model.blocks, rotations, strict=True)):
+            begun = layer.begin(hidden, rotation)
+            keys.append(begun.key[0])
+            values.append(begun.value[0])
+            if index == model.spec.n_layers - 1:
+                break
+            following = torch.empty_like(hidden)
+            for start in range(0, n, block):
+                stop = min(start + block, n)
+                following[:, start:stop] = layer.end(begun.part(start, stop))
+            hidden = following
     return Prefix(keys, values)
 
 
-@torch.inference_mode()
 def logits_behind(
     model: GPTJ,
     prefix: Prefix,
@@ -94,23 +92,31 @@ def logits_behind(
     `rotary` must be the table with which the prefix was read. `max_cells` as in `read_prefix`, with one sequence's
     logits at least. `watch` is called once a layer, in order. Agrees with the plain forward to 1e-5 in float32.
     """
-    size = max(1, GROUP // max(1, ids.shape[1]))
-    if watch is None and len(ids) > size and model.lm_head.weight.device.type == "cpu":
-        return torch.cat([logits_behind(model, prefix, part, rotary, max_cells) for part in ids.split(size)])
-    m, width = len(prefix), ids.shape[1]
-    rotations = model.rotations(m, m + width, rotary)
-    hidden = model.embed(ids.to(model.lm_head.weight.device))
-    for index, (layer, rotation) in enumerate(zip(model.blocks, rotations, strict=True)):
-        only_last = index == model.spec.n_layers - 1 and watch is None
-        normed, query, key, value = layer.project(hidden, last_query=only_last)
-        if only_last:
-            hidden, rotation = hidden[:, -1:], rotation.last()
-        query, key = rotation.apply_query(query), rotation.apply_key(key)
+    m, size = len(prefix), max(1, GROUP // max(1, ids.shape[1]))
+    together = watch is not None or len(ids) <= size or model.lm_head.weight.device.type != "cpu"
+    rotations = model.rotations(m, m + ids.shape[1], rotary)
+    gathers = [_gather_behind(prefix, index, max_cells, watch) for index in range(model.spec.n_layers)]
+    found = []
+    with evaluating(model):
+        for part in [ids] if together else ids.split(size):
+            hidden = model.embed(part.to(model.lm_head.weight.device))
+            for index, (layer, rotation, gather) in enumerate(zip(model.blocks, rotations, gathers, strict=True)):
+                only_last = index == model.spec.n_layers - 1 and watch is None
+                hidden = layer.step(hidden, rotation, last=only_last, gather=gather)
+            found.append(model.read_out(hidden[:, -1:])[:, 0])
+        return found[0] if together else torch.cat(found)
+
+
+def _gather_behind(prefix: Prefix, index: int, max_cells: int, watch: Watch | None) -> Gather:
+    """A layer's attention over the prefix and the sequence itself."""
+    prefix_key, prefix_value = prefix.keys[index], prefix.values[index]
+
+    def gather(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         if watch is not None:
-            watch(Watched(index, query, key, prefix.keys[index]))
-        attended = attend_behind(query, key, value, prefix.keys[index], prefix.values[index], max_cells)
-        hidden = layer.finish(hidden, normed, attended)
-    return model.read_out(hidden[:, -1:])[:, 0]
+            watch(Watched(index, query, key, prefix_key))
+        return attend_behind(query, key, value, prefix_key, prefix_value, max_cells)
+
+    return gather
 
 
 def attend_behind(

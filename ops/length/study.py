@@ -8,6 +8,7 @@ from torch import Tensor
 from ops.length.extrapolation import logits_behind, prefixes_at
 from ops.length.lengthening import Lengthened, joined, lengthen, move_answers, solve_lengthened
 from ops.length.stretch import stretched
+from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ
 from ops.model.rope import RotaryTable
 from ops.scores.accuracy import answers
@@ -81,7 +82,7 @@ def shared_prefix_error(model: GPTJ, inputs: Lengthened, lengths: list[int], n_r
     numbers = [length - width for length in lengths]
     for length, (prefix, _) in zip(lengths, prefixes_at(model, inputs.prefixes[0], numbers), strict=True):
         shared = logits_behind(model, prefix, inputs.ids[0, :n_rows])
-        with torch.inference_mode():
+        with evaluating(model):
             plain = model.last_logits(joined(inputs, length)[0, :n_rows].to(shared.device))
         worst = max(worst, float((shared - plain).abs().max()))
     return worst

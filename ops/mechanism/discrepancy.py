@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ops.length.lengthening import joined, lengthen
+from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ
 from ops.scores.frequency import frequency_use, weighted_frequency_id
 from ops.spec.task import NumberTaskSpec, TaskSpec
@@ -32,7 +33,7 @@ def logit_gaps(model: GPTJ, ids: Int[Tensor, "n position"]) -> Float[Tensor, "n 
     """Largest minus second-largest logit of the last query, itself among the keys, scaled as in attention."""
     rotations = model.rotations(0, ids.shape[1])
     parts = []
-    with torch.inference_mode():
+    with evaluating(model):
         for chunk in ids.split(max(1, _TOKENS_PER_CHUNK // ids.shape[1])):
             layers = []
             for state, rotation in zip(model.layers(chunk.to(model.lm_head.weight.device)), rotations, strict=True):
@@ -44,8 +45,13 @@ def logit_gaps(model: GPTJ, ids: Int[Tensor, "n position"]) -> Float[Tensor, "n 
 
 
 def mean_angles(model: GPTJ, ids: Int[Tensor, "n position"]) -> Float[Tensor, "layer head"]:
-    """Angle of each head's mean frequency ID, weights u² (arXiv 2605.31558 App. G), radians a position."""
-    ids_used = weighted_frequency_id(frequency_use(model, ids).mean)
+    """Angle of each head's mean frequency ID, weights u² (arXiv 2605.31558 App. G), radians a position.
+
+    IDs are those of the planes' angles (`ModelSpec.plane_frequencies`); a head that uses no such plane has angle 0.
+    """
+    ids_used = weighted_frequency_id(frequency_use(model, ids).mean, ids=model.spec.plane_frequencies)
+    if model.spec.plane_frequencies is not None:
+        ids_used = ids_used.nan_to_num(nan=torch.inf)
     return model.spec.rope_base ** (-(ids_used - 1) / model.spec.n_frequencies)
 
 

@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ, attention_weights
 from ops.spec.task import NumberTaskSpec, TaskSpec
 from ops.tasks.registry import vocabulary
@@ -76,7 +77,7 @@ def flow_agreement_frame(model: GPTJ, sequences: Sequences, task: TaskSpec, step
     agreeing = torch.zeros(model.spec.n_layers, dtype=torch.float64)
     holding = torch.zeros_like(agreeing)
     chunk = max(1, _HIDDEN_PER_CHUNK // (sequences.ids.shape[1] * model.spec.width))
-    with torch.inference_mode():
+    with evaluating(model):
         for start in range(0, n, chunk):
             rows = slice(start, start + chunk)
             for layer in flow(model, sequences.ids[rows], task):
@@ -126,7 +127,7 @@ def information_flow_frame(model: GPTJ, sequences: Sequences, task: TaskSpec, st
 
     ones, yes = torch.ones(n, length), torch.ones(n, length, dtype=torch.bool)
     found = [rows(kind, -1, positions, ones, sequences.ids, positions, yes) for kind in ("model", "ideal")]
-    with torch.inference_mode():
+    with evaluating(model):
         for layer in flow(model, sequences.ids, task):
             weight, attends = layer.attention.max(-1)
             found.append(rows("model", layer.layer, attends, weight, layer.holds, layer.ideal_attends_to, layer.agrees))

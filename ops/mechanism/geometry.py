@@ -5,6 +5,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ
 from ops.scores.frequency import frequency_use
 from ops.spec.task import NumberTaskSpec, TaskSpec
@@ -49,7 +50,7 @@ def qk_plane_frame(model: GPTJ, use_on: Sequences, examples: Sequences, task: Ta
         "points_back": [k if k > 0 else None for k in back],
     }
     parts = []
-    with torch.inference_mode():
+    with evaluating(model):
         for state in model.layers(examples.ids.to(model.lm_head.weight.device)):
             for head in range(model.spec.n_heads):
                 plane = int(planes[state.layer, head])

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from ops.model.gptj import GPTJ, attend, attention_weights
-from ops.model.rope import Rotation
+from ops.model.evaluating import evaluating
+from ops.model.gptj import GPTJ, Gather, attend, attention_weights
 from ops.spec.task import NumberTaskSpec, TaskSpec
 from ops.tasks.sequences import Sequences
 
@@ -62,23 +62,22 @@ def patched_answers(
     hidden = runs.hidden[layers.start]
     rotations = model.rotations(0, hidden.shape[1])
     for index in range(layers.start, model.spec.n_layers):
-        layer, rotation = model.blocks[index], rotations[index]
-        normed, query, key, value = layer.project(hidden)
-        attended = attend(rotation.apply_query(query), rotation.apply_key(key), value)
-        if index in layers:
-            difference = runs.donor_values[index] - value
-            attended = attended + _edge(query, key, difference, rotation, reader, read)
-        hidden = layer.finish(hidden, normed, attended)
+        gather = _patched_edge(runs.donor_values[index], reader, read) if index in layers else None
+        hidden = model.blocks[index].step(hidden, rotations[index], gather=gather)
     return model.read_out(hidden[:, -1:])[:, 0].argmax(-1)
 
 
-def _edge(query: Tensor, key: Tensor, difference: Tensor, rotation: Rotation, reader: Tensor, read: Tensor) -> Tensor:
-    """w[reader, read] · difference[read] at the reader, 0 at the other positions: batch × head × position × dim."""
-    row = torch.arange(len(query), device=query.device)
-    weights = attention_weights(rotation.apply_query(query), rotation.apply_key(key))
-    change = torch.zeros_like(difference)
-    change[row, :, reader] = weights[row, :, reader, read][..., None] * difference[row, :, read]
-    return change
+def _patched_edge(donor_value: Tensor, reader: Tensor, read: Tensor) -> Gather:
+    """Attention in which the reader gathers the donor's value, not its own, from the position it reads."""
+
+    def gather(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        row = torch.arange(len(query), device=query.device)
+        weights, difference = attention_weights(query, key), donor_value - value
+        change = torch.zeros_like(difference)
+        change[row, :, reader] = weights[row, :, reader, read][..., None] * difference[row, :, read]
+        return attend(query, key, value) + change
+
+    return gather
 
 
 def value_patching_frame(
@@ -92,7 +91,7 @@ def value_patching_frame(
     """
     device = model.lm_head.weight.device
     found: list[dict] = []
-    with torch.inference_mode():
+    with evaluating(model):
         donor_ids = donors(sequences, task, generator)
         target = sequences.chain.gather(1, sequences.hops[:, None])
         donor_labels = donor_ids.gather(1, target)[:, 0]

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ops.mechanism.placed import placed_logits
+from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ
 from ops.scores.closed_form import pair_indices, swap_scores
 from ops.tasks.sequences import Sequences
@@ -91,7 +92,7 @@ def variants_frames(
     orders = random_orders(last, n_permutations, torch.Generator().manual_seed(seed))
     bounds, variants = [], []
     n = len(sequences.ids)
-    with torch.inference_mode():
+    with evaluating(model):
         for state in model.layers(sequences.ids.to(model.lm_head.weight.device)):
             logits, own = (part.cpu() for part in placed_logits(state, model.rotary, last))
             exact, sampled = exclusion(logits), sampled_bound(logits, orders)

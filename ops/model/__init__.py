@@ -1,6 +1,7 @@
 """The RoPE Transformer, its checkpoints and its rotary tables."""
 
 from ops.model.checkpoint import CheckpointError, export_reason, load_checkpoint, save_checkpoint, state_config
+from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ, LayerState, attend, attention_weights
 from ops.model.rope import RotaryTable, frequencies, rotate
 
@@ -11,6 +12,7 @@ __all__ = [
     "RotaryTable",
     "attend",
     "attention_weights",
+    "evaluating",
     "export_reason",
     "frequencies",
     "load_checkpoint",

@@ -41,6 +41,8 @@ def export_reason(spec: ModelSpec) -> str | None:
         return (
             f"its layers from {spec.nope_from_layer} on have no RoPE, and Hugging Face's GPT-J rotates in every layer"
         )
+    if spec.plane_frequencies not in (None, every):
+        return "its RoPE planes repeat or reorder frequencies, and Hugging Face's GPT-J has each frequency once"
     if spec.frequencies_present != every:
         return "some of its RoPE planes are removed, and Hugging Face's GPT-J has all of them"
     if spec.frequencies_rotating != every:

@@ -9,11 +9,11 @@ Hugging Face's GPTJForCausalLM. Which frequencies exist and rotate is data: a `R
 passed to a forward.
 
 To compose a forward of your own (intervene, share a prefix), use the parts that this one is made of:
-`model.embed`, and for each layer `project` → `rotation.apply_query / apply_key` → `attend` → `finish`, then
-`model.read_out`.
+`model.embed`, `Layer.step` for each layer, then `model.read_out`. A step is project → rotate → attend → finish;
+`step(gather=…)` attends in another way, and `begin` and `end` are its two halves.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -81,6 +81,26 @@ class Projected(NamedTuple):
     value: Float[Tensor, "batch head position dim"]
 
 
+class Begun(NamedTuple):
+    """A layer about to attend: the query is rotated and carries the logit scale, the key is rotated."""
+
+    hidden: Float[Tensor, "batch query width"]
+    normed: Float[Tensor, "batch query width"]
+    query: Float[Tensor, "batch head query dim"]
+    key: Float[Tensor, "batch head key dim"]
+    value: Float[Tensor, "batch head key dim"]
+
+    def part(self, start: int, stop: int) -> "Begun":
+        """The queries at positions start … stop-1 and the keys that they see, of a layer with a query at every key."""
+        rows = slice(start, stop)
+        hidden, normed, query = self.hidden[:, rows], self.normed[:, rows], self.query[:, :, rows]
+        return Begun(hidden, normed, query, self.key[:, :, :stop], self.value[:, :, :stop])
+
+
+Gather = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Rotated query, rotated key, value → what each query gathers, in the shapes of `attend`."""
+
+
 class LayerState(NamedTuple):
     """What one layer sees in a forward pass; query, key and value are before RoPE."""
 
@@ -117,7 +137,7 @@ class MLP(nn.Module):
 
 
 class Layer(nn.Module):
-    """x + attention(norm x) + mlp(norm x), in three steps that can be used one by one."""
+    """x + attention(norm x) + mlp(norm x). Every forward goes through `step`, or through its halves."""
 
     def __init__(self, spec: ModelSpec):
         super().__init__()
@@ -125,6 +145,58 @@ class Layer(nn.Module):
         self.ln_1 = nn.LayerNorm(spec.width, eps=spec.layer_norm_eps)
         self.attn = Attention(spec.width)
         self.mlp = MLP(spec.width, spec.mlp_ratio * spec.width)
+
+    def step(
+        self,
+        hidden: Float[Tensor, "batch position width"],
+        rotation: Rotation,
+        *,
+        last: bool = False,
+        masks: LayerMasks | None = None,
+        projected: Projected | None = None,
+        computed: Float[Tensor, "batch position width"] | None = None,
+        gather: Gather | None = None,
+    ) -> Float[Tensor, "batch kept width"]:
+        """The layer's output: project → rotate → attend → finish. With `last`, at the last position only.
+
+        `rotation` and the dropout masks are those of all positions of `hidden`. `projected` (of `project`) and
+        `computed` (the MLP's part) are not computed again if they are given. `gather` takes the place of `attend`,
+        and then masks no weights.
+        """
+        if last and masks is not None:
+            masks = masks.last()
+        begun = self.begin(hidden, rotation, last=last, projected=projected)
+        return self.end(begun, masks=masks, computed=computed, gather=gather)
+
+    def begin(
+        self,
+        hidden: Float[Tensor, "batch position width"],
+        rotation: Rotation,
+        *,
+        last: bool = False,
+        projected: Projected | None = None,
+    ) -> Begun:
+        """Project and rotate; arguments as in `step`."""
+        normed, query, key, value = self.project(hidden, last_query=last) if projected is None else projected
+        if query.shape[2] == 1:  # of the last position, or the only one
+            hidden, rotation = hidden[:, -1:], rotation.last()
+        return Begun(hidden, normed, rotation.apply_query(query), rotation.apply_key(key), value)
+
+    def end(
+        self,
+        begun: Begun,
+        *,
+        masks: LayerMasks | None = None,
+        computed: Float[Tensor, "batch query width"] | None = None,
+        gather: Gather | None = None,
+    ) -> Float[Tensor, "batch query width"]:
+        """Attend and finish; `masks` are those of the queries' positions, the rest as in `step`."""
+        hidden, normed, query, key, value = begun
+        if gather is not None:
+            attended = gather(query, key, value)
+        else:
+            attended = attend(query, key, value, None if masks is None else masks.weights)
+        return self.finish(hidden, normed, attended, masks, computed)
 
     def project(self, hidden: Float[Tensor, "batch position width"], last_query: bool = False) -> Projected:
         """Normed input, and queries (of the last position only, if `last_query`), keys and values before RoPE."""
@@ -145,16 +217,17 @@ class Layer(nn.Module):
         normed: Float[Tensor, "batch position width"],
         attended: Float[Tensor, "batch head position dim"],
         masks: LayerMasks | None = None,
+        computed: Float[Tensor, "batch position width"] | None = None,
     ) -> Float[Tensor, "batch position width"]:
         """The layer's output from its input, its normed input and what attention gathered, position by position.
 
-        `masks` are the layer's dropout masks for these positions.
+        `masks` are the layer's dropout masks for these positions, `computed` is the MLP's part if it is known.
         """
         gathered = self.attn.out_proj(attended.transpose(1, 2).flatten(-2))  # (B, T, H, D) -> (B, T, W)
-        computed = self.mlp(normed)
+        added = self.mlp(normed) if computed is None else computed
         if masks is None:
-            return hidden + gathered + computed
-        return torch.addcmul(torch.addcmul(hidden, gathered, masks.attention), computed, masks.mlp)
+            return hidden + gathered + added
+        return torch.addcmul(torch.addcmul(hidden, gathered, masks.attention), added, masks.mlp)
 
     def _heads(self, x: Float[Tensor, "batch position width"]) -> Float[Tensor, "batch head position dim"]:
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
@@ -221,12 +294,11 @@ class GPTJ(nn.Module):
         rotations = self.rotations(0, ids.shape[1], rotary)
         hidden = self.embed(ids)
         for index, (layer, rotation) in enumerate(zip(self.blocks, rotations, strict=True)):
-            normed, query, key, value = layer.project(hidden)
-            yield LayerState(index, hidden, normed, query, key, value)
+            projected = layer.project(hidden)
+            yield LayerState(index, hidden, *projected)
             if index == self.spec.n_layers - 1:
                 return
-            attended = attend(rotation.apply_query(query), rotation.apply_key(key), value)
-            hidden = layer.finish(hidden, normed, attended)
+            hidden = layer.step(hidden, rotation, projected=projected)
 
     def embed(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position width"]:
         """The first layer's input, without dropout."""
@@ -262,13 +334,7 @@ class GPTJ(nn.Module):
         for index, (layer, rotation) in enumerate(zip(self.blocks, rotations, strict=True)):
             layer_masks = None if masks is None else masks.layers[index]
             only_last = last and index == self.spec.n_layers - 1
-            normed, query, key, value = layer.project(hidden, last_query=only_last)
-            if only_last:
-                hidden, rotation = hidden[:, -1:], rotation.last()
-                layer_masks = layer_masks and layer_masks.last()
-            weights_mask = None if layer_masks is None else layer_masks.weights
-            attended = attend(rotation.apply_query(query), rotation.apply_key(key), value, weights_mask)
-            hidden = layer.finish(hidden, normed, attended, layer_masks)
+            hidden = layer.step(hidden, rotation, last=only_last, masks=layer_masks)
         return self.read_out(hidden)
 
     def _draw_masks(self, ids: Int[Tensor, "batch position"]) -> Masks | None:

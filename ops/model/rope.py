@@ -1,7 +1,8 @@
 """Rotary position embedding as data: which plane of which head turns by which angle (arXiv 2104.09864 §3.2).
 
 GPT-J's layout: plane k of a head is the dimension pair (2k, 2k+1), k from 0; frequency IDs count from 1, so plane k
-is frequency ID k+1. Dimensions beyond the planes (`head_dim > 2 * n_planes`) do not rotate.
+is frequency ID k+1 (with `ModelSpec.plane_frequencies` an ID names the plane, and theta alone its angle). Dimensions
+beyond the planes (`head_dim > 2 * n_planes`) do not rotate.
 """
 
 from collections.abc import Iterable
@@ -147,7 +148,11 @@ class RotaryTable:
     def from_spec(cls, spec: ModelSpec) -> "RotaryTable":
         """The table that a ModelSpec declares."""
         n = spec.n_frequencies
-        theta = frequencies(n, spec.rope_base).expand(spec.n_layers, spec.n_heads, n).clone()
+        ladder = frequencies(n, spec.rope_base)
+        if spec.plane_frequencies is not None:
+            still = torch.zeros(1, dtype=torch.float64, device="cpu")
+            ladder = torch.cat((still, ladder))[list(spec.plane_frequencies)]
+        theta = ladder.expand(spec.n_layers, spec.n_heads, n).clone()
         theta[..., ~_members(spec.frequencies_rotating, n)] = 0.0
         if spec.nope_from_layer is not None:
             theta[spec.nope_from_layer :] = 0.0

@@ -6,6 +6,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ
 from ops.model.rope import RotaryTable
 from ops.tasks.sequences import Sequences
@@ -20,19 +21,15 @@ def answers(
 
     Dropout is off. `rotary`: another table of angles than the model's. Raises ValueError on a loss that is not finite.
     """
-    training, device = model.training, model.lm_head.weight.device
+    device = model.lm_head.weight.device
     chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
     right, losses = [], []
-    model.eval()
-    try:
-        with torch.inference_mode():
-            for start in range(0, len(ids), chunk):
-                logits = model.last_logits(ids[start : start + chunk].to(device), rotary).double()
-                wanted = labels[start : start + chunk].to(device)
-                right.append((logits.argmax(-1) == wanted).cpu())
-                losses.append(F.cross_entropy(logits, wanted, reduction="none").cpu())
-    finally:
-        model.train(training)
+    with evaluating(model):
+        for start in range(0, len(ids), chunk):
+            logits = model.last_logits(ids[start : start + chunk].to(device), rotary).double()
+            wanted = labels[start : start + chunk].to(device)
+            right.append((logits.argmax(-1) == wanted).cpu())
+            losses.append(F.cross_entropy(logits, wanted, reduction="none").cpu())
     loss = torch.cat(losses) if losses else torch.zeros(0, dtype=torch.float64)
     if not bool(loss.isfinite().all()):
         raise ValueError("the loss is not finite: the weights hold a NaN or an infinity")

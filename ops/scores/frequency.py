@@ -1,5 +1,6 @@
 """Which RoPE frequencies a head uses: each plane's largest contribution to a logit (arXiv 2605.31558 §3.4, App. G)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -7,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ, LayerState
 from ops.model.rope import RotaryTable
 from ops.tasks.sequences import Sequences
@@ -36,7 +38,7 @@ def frequency_use(model: GPTJ, ids: Int[Tensor, "input position"], rotary: Rotar
     device = model.lm_head.weight.device
     chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
     largest: list[list[Tensor]] = [[] for _ in range(table.shape[0])]
-    with torch.inference_mode():
+    with evaluating(model):
         for start in range(0, len(ids), chunk):
             for state in model.layers(ids[start : start + chunk].to(device), rotary):
                 largest[state.layer].append(largest_contributions(state, table))
@@ -62,15 +64,21 @@ def largest_contributions(state: LayerState, table: RotaryTable) -> Float[Tensor
     return contributions.amax(2) * table.present[state.layer].to(device)
 
 
-def weighted_frequency_id(use: Float[Tensor, "*head plane"], power: int = 2) -> Float[Tensor, "*head"]:
+def weighted_frequency_id(
+    use: Float[Tensor, "*head plane"], power: int = 2, ids: Sequence[int] | None = None
+) -> Float[Tensor, "*head"]:
     """Mean frequency ID of a head, weights u (power 1) or u² (power 2), u the mean use; NaN if no plane is used.
 
+    `ids`: each plane's frequency ID, if they are not 1, 2, …; ID 0, a plane that stands still, has no weight.
     u² reproduces the paper's table. It is the square of the mean over inputs, unclipped (a mean can be negative).
     Reference for the view `frequency_summary`. Source: arXiv 2605.31558, Table 1.
     """
     weight = use.to(torch.float64) ** power
-    ids = torch.arange(1, use.shape[-1] + 1, dtype=torch.float64, device=use.device)
-    return (weight * ids).sum(-1) / weight.sum(-1)
+    if ids is None:
+        ids = range(1, use.shape[-1] + 1)
+    each = torch.tensor(list(ids), dtype=torch.float64, device=use.device)
+    weight = weight * (each > 0)
+    return (weight * each).sum(-1) / weight.sum(-1)
 
 
 def frequency_use_frame(model: GPTJ, sequences: Sequences, step: int) -> pl.DataFrame:

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ
 from ops.model.rope import RotaryTable
 from ops.scores.closed_form import SwapScores, check_taus, score_groups
@@ -80,7 +81,7 @@ def head_details(
 
     alone = max(1, _HIDDEN_PER_PASS // (ids.shape[1] * model.spec.width))
     chunk = alone * _PASSES_AT_ONCE
-    with torch.inference_mode():
+    with evaluating(model):
         for start in range(0, len(ids), chunk):
             wanted = table[start : start + chunk].to(device)
             places: list[tuple[int, Tensor, Tensor]] = []

@@ -70,8 +70,9 @@ class CanonicalTrainingSpec(SpecPart):
 class CanonicalSweepSpec(SpecPart):
     """One canonical task, a model a set of frequency IDs: `angles` are heads of one plane, `pairs` heads of two.
 
-    IDs are those of a head with `n_frequencies` planes at `rope_base`, 1 the fastest; 0 stands for a plane that does
-    not rotate. Queries and keys of the sets in `shown` go to the warehouse.
+    A pair may name one ID twice, [9, 9]: the control of equal width beside [0, 9]. IDs are those of a head with
+    `n_frequencies` planes at `rope_base`, 1 the fastest; 0 stands for a plane that does not rotate. Queries and keys of
+    the sets in `shown` go to the warehouse.
     """
 
     task: CanonicalTaskSpec

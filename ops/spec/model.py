@@ -1,10 +1,10 @@
 """The Transformer as data: size, and which RoPE frequencies exist and rotate (arXiv 2605.31558 App. C)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from ops.spec.part import SpecPart
 
@@ -15,24 +15,36 @@ def _frequency_ids(value: Any) -> Any:
         return "all"
     if value == "none":
         return ()
+    listed = tuple(_listed(value, lowest=1))
+    if len(ids := set(listed)) < len(listed):
+        raise ValueError(f"frequency ID {min(i for i in ids if listed.count(i) > 1)} stands twice; name each once")
+    return tuple(sorted(ids))
+
+
+def _plane_frequencies(value: Any) -> Any:
+    """Integers and ranges as in `_frequency_ids`, in their order and with repeats; None stays."""
+    return None if value is None else tuple(_listed(value, lowest=0))
+
+
+def _listed(value: Any, lowest: int) -> Iterator[int]:
+    """Each integer of a list such as [1, 2, "5-8"], none below `lowest`."""
     several = isinstance(value, Iterable) and not isinstance(value, (str, dict))
-    ids: set[int] = set()
     for item in value if several else [value]:
         found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", str(item)) if isinstance(item, (int, str)) else None
         if found is None:
             raise ValueError(
                 f'{item!r} is not a frequency ID; write "all", "none", integers from 1 or ranges such as "5-8"'
+                if lowest
+                else f'{item!r} is not a frequency ID; write integers from 0 (stands still) or ranges such as "5-8"'
             )
         first, last = int(found[1]), int(found[2] or found[1])
-        if not 1 <= first <= last <= 65_536:
+        if not lowest <= first <= last <= 65_536:
             raise ValueError(f"{item!r} is not a rising range of frequency IDs; IDs count from 1 (the fastest)")
-        if twice := ids.intersection(range(first, last + 1)):
-            raise ValueError(f"frequency ID {min(twice)} stands twice; name each once")
-        ids.update(range(first, last + 1))
-    return tuple(sorted(ids))
+        yield from range(first, last + 1)
 
 
 FrequencyIds = Annotated[tuple[int, ...] | Literal["all"], BeforeValidator(_frequency_ids)]
+PlaneFrequencies = Annotated[tuple[int, ...] | None, BeforeValidator(_plane_frequencies)]
 Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
@@ -41,6 +53,11 @@ class ModelSpec(SpecPart):
 
     `frequencies_present` are the RoPE planes that contribute to the logits at all, `frequencies_rotating` those
     that rotate; the others keep their content and stand still. From `nope_from_layer` on nothing rotates.
+
+    Plane k turns by the angle of frequency ID k. `plane_frequencies` lists other angles, plane by plane: frequency
+    IDs of the same head in any order and with repeats, 0 for a plane that stands still; a list shorter than the head
+    is repeated from its start. So heads of equal width can have one frequency twice, or one octave in all planes.
+    Everywhere else, here too, a frequency ID then names a plane, and its angle (theta) says how fast it turns.
     """
 
     n_layers: Annotated[int, Field(ge=1, le=1_000)] = 12
@@ -55,6 +72,7 @@ class ModelSpec(SpecPart):
     frequencies_present: FrequencyIds = "all"
     frequencies_rotating: FrequencyIds = "all"
     nope_from_layer: Annotated[int, Field(ge=0)] | None = None
+    plane_frequencies: PlaneFrequencies = None
 
     @property
     def head_dim(self) -> int:
@@ -79,12 +97,48 @@ class ModelSpec(SpecPart):
         if self.nope_from_layer is not None and self.nope_from_layer > self.n_layers:
             raise ValueError(f"nope_from_layer {self.nope_from_layer} is beyond the last layer {self.n_layers - 1}")
         every = tuple(range(1, self.n_frequencies + 1))
+        self._fill_planes()
         for field in ("frequencies_present", "frequencies_rotating"):
             ids = getattr(self, field)
             if ids == "all":
-                object.__setattr__(self, field, every)
+                still = self._still_planes if field == "frequencies_rotating" else set()
+                object.__setattr__(self, field, tuple(k for k in every if k not in still))
             elif unknown := sorted(set(ids) - set(every)):
                 raise ValueError(
                     f"{field} names the unknown frequency ID {unknown[0]}; this model has IDs 1 to {self.n_frequencies}"
                 )
+        if still := sorted(self._still_planes & set(self.frequencies_rotating)):
+            raise ValueError(
+                f"frequencies_rotating names plane {still[0]}, which stands still in plane_frequencies (ID 0); leave "
+                "it out of one of them"
+            )
         return self
+
+    def _fill_planes(self) -> None:
+        """Repeat `plane_frequencies` until every plane has one."""
+        listed, n = self.plane_frequencies, self.n_frequencies
+        if listed is None:
+            return
+        if not 1 <= len(listed) <= n:
+            raise ValueError(
+                f"plane_frequencies lists {len(listed)} planes, and a head of this model has {n}; list one to {n}, or "
+                "leave the field out"
+            )
+        if unknown := [k for k in listed if k > n]:
+            raise ValueError(
+                f"plane_frequencies names the unknown frequency ID {unknown[0]}; this model has IDs 1 to {n}, and 0 "
+                "for a plane that stands still"
+            )
+        object.__setattr__(self, "plane_frequencies", tuple(listed[k % len(listed)] for k in range(n)))
+
+    @property
+    def _still_planes(self) -> set[int]:
+        return {k for k, frequency in enumerate(self.plane_frequencies or (), 1) if frequency == 0}
+
+    @model_serializer(mode="wrap")
+    def _unset_is_left_out(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without `plane_frequencies` a spec is written as it was before there was this field."""
+        written = write(self)
+        if self.plane_frequencies is None:
+            written.pop("plane_frequencies", None)
+        return written

@@ -12,6 +12,7 @@ from ops.canonical.model import Heads, answer_logits, attention
 from ops.canonical.sweep import stacks, sweep
 from ops.canonical.tasks import generate, vocabulary_size
 from ops.canonical.training import initial_heads, schedule, train
+from ops.model.rope import frequencies
 from ops.spec.canonical import (
     CanonicalSweepSpec,
     CanonicalTrainingSpec,
@@ -161,25 +162,35 @@ def test_a_sweep_gives_every_set_a_model_and_rows_that_fit_their_tables():
     spec = CanonicalSweepSpec(
         task=task,
         angles=(0, 1, 64),
-        pairs=((0, 9),),
-        shown=((1,), (0, 9)),
+        pairs=((0, 9), (9, 9)),
+        shown=((1,), (0, 9), (9, 9)),
         training=SHORT,
         n_test=50,
         n_score_inputs=10,
     )
     assert [(sets, tuple(theta.shape)) for sets, theta in stacks(spec)] == [
         (((0,), (1,), (64,)), (3, 1)),
-        (((0, 9),), (1, 2)),
+        (((0, 9), (9, 9)), (2, 2)),
     ]
     lines: list[str] = []
     accuracy, planes, n_parameters = sweep(spec, 0, lines.append)
     accuracy = frame_for("canonical_accuracy", accuracy, "e", 0)
     planes = frame_for("canonical_plane", planes, "e", 0)
-    assert accuracy.height == 4 * (1 + task.length)
-    assert {tuple(ids) for ids in planes["frequency_ids"].to_list()} == {(1,), (0, 9)}
+    assert accuracy.height == 5 * (1 + task.length)
+    slow = frequencies(64)[8].item()
+    shown = planes.select("frequency_ids", "plane", "frequency_id", "theta").unique(maintain_order=True).rows()
+    assert shown == [
+        ([1], 1, 1, 1.0),
+        ([0, 9], 1, 0, 0.0),
+        ([0, 9], 2, 9, slow),
+        ([9, 9], 1, 9, slow),
+        ([9, 9], 2, 9, slow),
+    ]
+    place = ["frequency_ids", "plane", "source", "role", "item_id", "token"]
+    assert planes.select(place).is_unique().all()  # two planes of one frequency are told apart
     assert planes.select(("x", "y")).max_horizontal().max() <= 1 + 1e-9
     assert n_parameters == 12 * 8 + 2 * 8 * 2 + 8 * 8 + 8 * 3
-    assert lines[-1].startswith("partial_induction: 1 models of 2 planes, step 12/12")
+    assert lines[-1].startswith("partial_induction: 2 models of 2 planes, step 12/12")
 
 
 STUDY = "study: s\ndescription: d\nexperiments:\n  e:\n    canonical: {{task: {{name: index, length: 8}}, {more}}}\n"

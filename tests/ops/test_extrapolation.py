@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import ops.length.extrapolation as extrapolation
+import ops.model.gptj as gptj
 from ops.length.extrapolation import logits_behind, prefixes_at, read_prefix
 from ops.length.heads import attention_on, head_rows
 from ops.length.lengthening import joined, lengthen
@@ -93,18 +94,18 @@ def test_the_bound_on_memory_changes_nothing_but_memory(max_cells):
 
 def test_attention_never_holds_more_logits_than_allowed(monkeypatch):
     held = []
-    plain_attend, plain_split = extrapolation.attend, extrapolation.split_logits
+    plain_attend, plain_split = gptj.attend, extrapolation.split_logits
 
-    def attend(query, key, value):
+    def attend(query, key, value, mask=None):
         held.append(query.shape[1] * query.shape[2] * key.shape[2])
-        return plain_attend(query, key, value)
+        return plain_attend(query, key, value, mask)
 
     def split(*arguments):
         far, near = plain_split(*arguments)
         held.append(far.numel() + near.numel())
         return far, near
 
-    monkeypatch.setattr(extrapolation, "attend", attend)
+    monkeypatch.setattr(gptj, "attend", attend)
     monkeypatch.setattr(extrapolation, "split_logits", split)
     model = a_model(SPECS["rope"])
     prefix = read_prefix(model, some_ids(400), max_cells=8_000)

@@ -1,5 +1,7 @@
 """Flow, patching, planes, bounds on a model whose mechanism is known: the constructions set into a GPT-J."""
 
+from copy import deepcopy
+
 import polars as pl
 import pytest
 import torch
@@ -89,6 +91,15 @@ def test_a_uniform_model_moves_nothing(sequences):
     frame = flow_agreement_frame(model, sequences, NUMBER, 0)
     assert frame["answer_held"].to_list() == [0.0] * 3
     assert max(frame["agreement"].to_list()) < 0.2
+
+
+def test_patching_has_no_dropout_in_training_mode_either(index_model, sequences):
+    expected = value_patching_frame(index_model, sequences, NUMBER, 7, torch.Generator().manual_seed(0))
+    model = deepcopy(index_model)
+    model.spec = model.spec.model_copy(update={"dropout": 0.5})
+    frame = value_patching_frame(model.train(), sequences, NUMBER, 7, torch.Generator().manual_seed(0))
+    assert model.training
+    assert frame.equals(expected)
 
 
 def test_the_answer_follows_the_edges_that_carry_it_and_no_others(index_model, sequences):

@@ -9,6 +9,8 @@ import torch
 from safetensors.torch import load_file
 
 from ops.model.gptj import GPTJ
+from ops.scores import brute_force
+from ops.scores.brute_force import brute_force_error, brute_force_scores
 from ops.scores.heads import head_details, score_heads
 from ops.spec.model import ModelSpec
 
@@ -136,6 +138,8 @@ def build(scale, **options):
         (3.0, {"frequencies_rotating": "1-3"}),
         (3.0, {"frequencies_present": [2, 5], "frequencies_rotating": [2]}),
         (1.0, {"nope_from_layer": 1}),
+        (3.0, {"plane_frequencies": [3]}),  # one frequency in all planes
+        (3.0, {"plane_frequencies": [0, 2, 2], "rotary_dims": 12}),
     ],
 )
 def test_scores_equal_swapping_the_layers_input(scale, options):
@@ -273,3 +277,49 @@ def test_weights_that_are_not_finite_are_refused():
         model.blocks[1].attn.k_proj.weight[0, 0] = torch.nan
     with pytest.raises(ValueError, match="not finite"):
         score_heads(model, ids)
+
+
+@pytest.mark.parametrize(
+    ("scale", "options"),
+    [
+        (1.0, {}),
+        (6.0, {"n_heads": 1, "rotary_dims": 16, "frequencies_rotating": "1-3"}),
+        (3.0, {"frequencies_present": [2, 5], "nope_from_layer": 1}),
+        (3.0, {"plane_frequencies": [2, 2, 5]}),
+        (300.0, {}),  # attention on one key: the others' weights underflow
+    ],
+)
+def test_brute_force_is_the_oracle_and_the_closed_form(scale, options):
+    model, ids = build(scale, **options)
+    slow = brute_force_scores(model, ids, TAUS)
+    for b, row in enumerate(ids):
+        for k, tau in enumerate(TAUS):
+            with torch.no_grad():
+                expected = oracle(model, row, len(row) - 1, tau)[..., :2]
+            np.testing.assert_allclose(slow[b, k], expected, rtol=0, atol=1e-9)
+    assert brute_force_error(model, ids, TAUS) < 1e-9
+    assert brute_force_error(model, ids, TAUS, eps=1e-8) < 1e-9
+
+
+def test_brute_force_in_chunks_is_the_same(monkeypatch):
+    model, ids = build(3.0)
+    whole = brute_force_scores(model, ids, TAUS)
+    monkeypatch.setattr(brute_force, "_HIDDEN_PER_CHUNK", 1_000)  # 3 of the 28 swaps
+    torch.testing.assert_close(brute_force_scores(model, ids, TAUS), whole, rtol=0, atol=1e-12)
+
+
+def test_brute_force_finds_a_wrong_formula(monkeypatch):
+    model, ids = build(3.0)
+    right = brute_force.score_heads
+
+    def wrong(*arguments, **named):
+        return right(*arguments, **named).pow(1.0001)
+
+    monkeypatch.setattr(brute_force, "score_heads", wrong)
+    assert brute_force_error(model.float(), ids, TAUS) > 1e-6
+
+
+def test_brute_force_needs_two_keys():
+    model, ids = build(1.0)
+    with pytest.raises(ValueError, match="two keys before the query, and the inputs have 2 tokens"):
+        brute_force_scores(model, ids[:, :2])

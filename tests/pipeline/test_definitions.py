@@ -30,7 +30,7 @@ LETTER_GRAPH = {
     "tiny_letter/head_scores_s0": (
         ["tiny_letter/checkpoints_s0", "tiny_letter/dataset_s0"],
         ["parquet", "polars", "torch"],
-        ["scores_in_range", "scores_sum_to_one"],
+        ["scores_match_brute_force", "scores_sum_to_one"],
     ),
     "tiny_letter/frequency_use_s0": (
         ["tiny_letter/checkpoints_s0", "tiny_letter/dataset_s0"],

@@ -119,7 +119,14 @@ def made_up() -> dict[str, pl.DataFrame]:
             for source in ("trained", "construction"):
                 for role, item in (("key", None), ("key", 1), ("query", 1)):
                     place = {"source": source, "role": role, "item_id": item, "token": "t", "x": 0.5, "y": -0.5}
-                    head = {"canonical_task": task, "length": LENGTH, "frequency_ids": [17], "frequency_id": 17}
+                    head = {
+                        "canonical_task": task,
+                        "length": LENGTH,
+                        "frequency_ids": [17],
+                        "frequency_id": 17,
+                        "plane": 1,
+                        "theta": 0.1,
+                    }
                     rows["canonical_plane"].append({"experiment": name, "seed": seed} | head | place)
     return {name: pl.DataFrame(records, infer_schema_length=None) for name, records in rows.items()}
 
@@ -243,6 +250,21 @@ def test_planes_of_a_model_that_rotates_in_no_layer_do_not_rotate(writable):
     finally:
         writable.rollback()
     assert found == [(N, 0)]
+
+
+def test_a_study_whose_planes_repeat_frequencies_is_a_restricted_one(writable):
+    writable.begin()
+    try:
+        writable.execute(
+            """UPDATE experiments SET profile = 'mine', spec = json_merge_patch(
+                json_merge_patch(spec, '{"model": {"frequencies_rotating": [1, 2]}}'),
+                '{"model": {"frequencies_present": [1, 2], "plane_frequencies": [3, 3]}}'
+            ), width = 4 WHERE experiment = 'frequency_number_all'"""
+        )
+        found = writable.sql("SELECT DISTINCT study, n_present, n_rotating FROM restricted_training").fetchall()
+    finally:
+        writable.rollback()
+    assert ("mine", 2, 2) in found
 
 
 def test_a_point_has_its_place_and_a_wilson_interval(connection):

@@ -167,6 +167,18 @@ def test_the_papers_values_stand_beside_models_of_its_size_only(made_up):
     assert all(value is None for (experiment, _), value in paper.items() if experiment.startswith("quick"))
 
 
+def test_no_value_of_the_paper_stands_beside_planes_that_repeat_frequencies(database, made_up_frames):
+    listed = (
+        pl.when(pl.col("experiment") == "paper_number")
+        .then(pl.lit('{"model": {"plane_frequencies": [1, 1]}}'))
+        .otherwise("spec")
+    )
+    frames = made_up_frames | {"experiments": made_up_frames["experiments"].with_columns(spec=listed)}
+    compared = rows(database(frames), "SELECT experiment, paper_id FROM frequency_comparison")
+    assert {r["paper_id"] for r in compared if r["experiment"] == "paper_number"} == {None}
+    assert None not in {r["paper_id"] for r in compared if r["experiment"] == "paper_letter"}
+
+
 def test_pure_heads_are_counted_from_their_step_on(made_up):
     purity = rows(made_up, "SELECT * FROM head_purity WHERE gamma = 0.1::DOUBLE")
     for count in rows(made_up, "SELECT * FROM purity_counts WHERE gamma = 0.1::DOUBLE"):

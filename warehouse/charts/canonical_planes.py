@@ -14,14 +14,15 @@ ORDER = 530
 PER_STUDY = True
 READS = {
     "points": """
-        SELECT experiment, canonical_task, label, frequency_id, theta, source, role, item_id, token, x, y
+        SELECT experiment, canonical_task, label, plane, frequency_id, theta, source, role, item_id, token, x, y
         FROM canonical_geometry
         WHERE {study}
-        ORDER BY experiment, label, frequency_id, source DESC, role, item_id, token
+        ORDER BY experiment, label, frequency_id, plane, source DESC, role, item_id, token
     """,
 }
 
 SIZE = 150
+PANEL = ("label", "plane", "frequency_id", "theta", "source")
 
 
 def caption(found: style.Found) -> str:
@@ -41,19 +42,16 @@ def chart(found: style.Found) -> Any:
     rows = []
     for task, title in TASKS.items():
         own = [p for p in points if p["canonical_task"] == task]
-        panels = list(dict.fromkeys((p["label"], p["frequency_id"], p["theta"], p["source"]) for p in own))
+        panels = list(dict.fromkeys(tuple(p[name] for name in PANEL) for p in own))
         if not panels:
             continue
-        drawn = [
-            _plane([p for p in own if (p["label"], p["frequency_id"], p["theta"], p["source"]) == panel], *panel)
-            for panel in panels
-        ]
+        drawn = [_plane([p for p in own if tuple(p[name] for name in PANEL) == panel], *panel) for panel in panels]
         rows.append(alt.hconcat(*drawn, spacing=12, title=alt.TitleParams(title, anchor="start", fontSize=13)))
     key = style.key([("key", style.NEUTRAL, "circle"), ("query", style.NEUTRAL, "ring")])
     return style.finish(alt.vconcat(key, *rows, spacing=18).resolve_scale(color="independent"), TITLE)
 
 
-def _plane(points: list[dict], label: str, frequency_id: int, theta: float, source: str) -> Any:
+def _plane(points: list[dict], label: str, plane: int, frequency_id: int, theta: float, source: str) -> Any:
     scale = alt.Scale(domain=[-1.1, 1.1], nice=False)
     axis = alt.Axis(labels=False, ticks=False, grid=True, values=[0], title=None)
     at = {"x": alt.X("x:Q", scale=scale, axis=axis), "y": alt.Y("y:Q", scale=scale, axis=axis)}
@@ -72,6 +70,9 @@ def _plane(points: list[dict], label: str, frequency_id: int, theta: float, sour
         if bare:
             plain = {**look, "color": style.NEUTRAL}
             layers.append(alt.Chart(style.data(bare)).mark_point(**plain).encode(**at, tooltip=tooltip))
-    where = f"plane {frequency_id} of {label}" if "+" in label else f"plane {frequency_id}"
+    ids = label.split(" + ")
+    where = f"plane {frequency_id} of {label}" if len(ids) > 1 else f"plane {frequency_id}"
+    if len(set(ids)) < len(ids):  # one frequency twice
+        where = f"plane {frequency_id} (no. {plane}) of {label}"
     heading = alt.TitleParams([source, f"{where}, theta {theta:.2g}"], fontSize=11, anchor="start")
     return alt.layer(*layers).properties(width=SIZE, height=SIZE, title=heading)

@@ -40,7 +40,7 @@ def caption(found: style.Found) -> str:
     if not ours:
         said = "No model has been asked here yet."
     elif failed:
-        said = f"Not screened in (letter accuracy under 0.85 at 16), so no claim rests on: {', '.join(failed)}."
+        said = f"Letter accuracy at 16 under the spec's `screening`, so no claim rests on: {', '.join(failed)}."
     else:
         said = "All models asked here passed the screening."
     return (

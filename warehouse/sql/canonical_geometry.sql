@@ -1,10 +1,9 @@
 -- Queries and keys of some trained heads in their RoPE planes beside the construction, first seed. Partial induction has
 -- a construction in the plane that stands still only.
 -- label: the head's frequency IDs as text; 0 = a plane that stands still
--- theta: angle of the plane that is shown
 SELECT
     e.profile AS study, p.experiment, p.canonical_task, p.length, array_to_string(p.frequency_ids, ' + ') AS label,
-    p.frequency_id, CASE WHEN p.frequency_id = 0 THEN 0::DOUBLE ELSE pow(10000, -(p.frequency_id - 1) / 64::DOUBLE) END AS theta,
+    p.plane, p.frequency_id, p.theta,
     p.source, p.role, p.item_id, p.token, p.x, p.y
 FROM canonical_plane AS p
 JOIN experiments AS e USING (experiment, seed)

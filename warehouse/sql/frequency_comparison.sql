@@ -7,7 +7,8 @@ WITH ends AS (
     GROUP BY study, experiment, layer, head, name
 ),
 sizes AS (
-    SELECT e.experiment, any_value(e.task) AS task, any_value(e.n_layers) AS n_layers, any_value(e.n_heads) AS n_heads, max(u.frequency_id) AS n_frequencies
+    SELECT e.experiment, any_value(e.task) AS task, any_value(e.n_layers) AS n_layers, any_value(e.n_heads) AS n_heads, max(u.frequency_id) AS n_frequencies,
+        bool_or((e.spec->'$.model.plane_frequencies') IS NOT NULL) AS is_relisted
     FROM experiments AS e
     JOIN frequency_use AS u USING (experiment, seed)
     GROUP BY e.experiment
@@ -17,4 +18,4 @@ FROM ends
 JOIN sizes USING (experiment)
 LEFT JOIN paper_values AS p
     ON p.item = sizes.task || '_frequency_id' AND p.layer = ends.layer
-    AND sizes.n_layers = 12 AND sizes.n_heads = 1 AND sizes.n_frequencies = 64
+    AND sizes.n_layers = 12 AND sizes.n_heads = 1 AND sizes.n_frequencies = 64 AND NOT sizes.is_relisted

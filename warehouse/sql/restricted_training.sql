@@ -16,12 +16,13 @@ WITH variants AS (
             ))
         END AS n_rotating,
         (spec->>'$.model.nope_from_layer')::INTEGER AS nope_from_layer,
+        (spec->'$.model.plane_frequencies') IS NOT NULL AS is_relisted,
         width // n_heads // 2 AS n_planes
     FROM experiments
     WHERE n_layers IS NOT NULL
 ),
 restricted AS (
-    SELECT DISTINCT study FROM variants WHERE n_present < n_planes OR n_rotating < n_present OR nope_from_layer IS NOT NULL
+    SELECT DISTINCT study FROM variants WHERE n_present < n_planes OR n_rotating < n_present OR nope_from_layer IS NOT NULL OR is_relisted
 )
 SELECT
     v.study, v.experiment, v.task, v.variant, any_value(v.n_present) AS n_present, any_value(v.n_rotating) AS n_rotating,
