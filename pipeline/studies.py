@@ -8,7 +8,9 @@ from pathlib import Path
 import click
 import dagster as dg
 
-from ops.spec.study import Experiment, SpecError, StudySpec, canonical_json, parse_study
+from ops.spec.study import Experiment, SpecError, StudySpec, canonical_json
+from ops.spec.task import Tasks
+from ops.tasks.registry import known_tasks, parse_study
 
 OWN = Path(__file__).parent / "experiments"
 MORE_SEEDS = "_more_seeds"  # ends the name of the job that has a study's more_seeds too
@@ -32,12 +34,13 @@ def folders() -> list[Path]:
 def declared_studies(searched: Sequence[Path] | None = None) -> tuple[StudySpec, ...]:
     """All studies, by file name. Raises StudyError with one sentence: file, field, remedy."""
     studies: list[StudySpec] = []
+    tasks = declared_tasks()
     sources: dict[tuple[str, str], Path] = {}
     for folder in folders() if searched is None else searched:
         if not folder.is_dir():
             raise StudyError(f"{folder}: no such folder; correct ROPEWALK_EXPERIMENTS")
         for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
-            study = _read(path)
+            study = _read(path, tasks)
             _refuse_taken(sources, "study", study.study, path)
             for experiment in study.experiments:
                 _refuse_taken(sources, "experiment", experiment.name, path)
@@ -45,13 +48,25 @@ def declared_studies(searched: Sequence[Path] | None = None) -> tuple[StudySpec,
     return tuple(studies)
 
 
-def _read(path: Path) -> StudySpec:
+def declared_tasks() -> Tasks:
+    """The tasks that a study may name: the project's own, and those in the packages that $ROPEWALK_TASKS lists.
+
+    The list has commas: `ROPEWALK_TASKS=my_task,lab.other_task`. Raises StudyError with one sentence.
+    """
+    listed = (name.strip() for name in os.environ.get("ROPEWALK_TASKS", "").split(","))
+    try:
+        return known_tasks([name for name in listed if name])
+    except SpecError as error:
+        raise StudyError(f"ROPEWALK_TASKS: {error}") from None
+
+
+def _read(path: Path, tasks: Tasks) -> StudySpec:
     try:
         text = path.read_bytes()
     except OSError as error:
         raise StudyError(f"{shown(path)}: cannot be read ({error.strerror}); correct the file or remove it") from None
     try:
-        return parse_study(text, shown(path))
+        return parse_study(text, shown(path), tasks)
     except SpecError as error:
         raise StudyError(str(error)) from None
 

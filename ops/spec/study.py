@@ -19,7 +19,7 @@ from ops.spec.mechanism import MechanismSpec
 from ops.spec.mixed_lengths import MixedLengthsSpec
 from ops.spec.model import ModelSpec
 from ops.spec.part import Name, Seeds, SpecPart
-from ops.spec.task import NumberTaskSpec, TaskSpec
+from ops.spec.task import KnownTask, Tasks
 from ops.spec.theory import TheoryExperiment
 from ops.spec.training import TrainingSpec
 
@@ -32,11 +32,13 @@ class ExperimentSpec(SpecPart):
     """One model on one task. `name` is unique over all studies; every seed gives a replicate of its own.
 
     `more_seeds` have assets too, but the study's job leaves them out and the job `<study>_more_seeds` adds them.
+    Experiments with one `data_name` share pointer graphs and draws: it seeds their data in place of their own names.
     """
 
     name: Name
     study: Name
-    task: TaskSpec
+    task: KnownTask
+    data_name: Name | None = None
     model: ModelSpec = ModelSpec()
     training: TrainingSpec = TrainingSpec()
     seeds: Seeds = (0,)
@@ -48,6 +50,11 @@ class ExperimentSpec(SpecPart):
     length: LengthSpec | None = None
     mechanism: MechanismSpec | None = None
     mixed_lengths: MixedLengthsSpec | None = None
+
+    @property
+    def seeds_data(self) -> str:
+        """The name from which, with the seed, the data are drawn."""
+        return self.data_name or self.name
 
     @model_validator(mode="after")
     def _samples_fit(self):
@@ -100,7 +107,7 @@ class ExperimentSpec(SpecPart):
             raise ValueError(f"ablation.layer_sets names layer {deep[0]}; the last one is {self.model.n_layers - 1}")
 
     def _length_fits(self, length: LengthSpec) -> None:
-        self._letters_left("length")
+        self._refuse_not_lengthened("length")
         for lengths in length.all_lengths:
             if lengths[0] < self.task.sequence_length:
                 raise ValueError(
@@ -114,24 +121,17 @@ class ExperimentSpec(SpecPart):
                 f"mixed_lengths.shortest is {mixed.shortest}, but the task's sequences have "
                 f"{self.task.sequence_length} tokens; raise it to that at least"
             )
-        self._letters_left("mixed_lengths")
+        self._refuse_not_lengthened("mixed_lengths")
         if self.training.compile:
             raise ValueError("training.compile would compile every length of mixed_lengths anew; set it to false")
 
-    def _letters_left(self, part: str) -> None:
-        """Tasks of pairs are lengthened with letters off the path."""
-        if not isinstance(self.task, NumberTaskSpec) and self.task.hops[-1] >= self.task.n_letters:
-            raise ValueError(
-                f"{part} needs letters off the path, but paths of {self.task.hops[-1]} hops may use all "
-                f"{self.task.n_letters} letters of the task; use fewer hops or more letters"
-            )
+    def _refuse_not_lengthened(self, part: str) -> None:
+        if why := self.task.not_lengthened:
+            raise ValueError(f"{part} {why}")
 
 
 Experiment = ExperimentSpec | CanonicalExperiment | LanguageModelExperiment | PromptingExperiment | TheoryExperiment
 TAGS = {
-    "number",
-    "letter",
-    "letter_matched",
     "index",
     "retrieval",
     "partial_induction",
@@ -234,8 +234,8 @@ def _sentence(error: ValidationError) -> str:
     return f"{where}: {message}" if where else message
 
 
-def parse_study(text: bytes | str, source: str) -> StudySpec:
-    """The validated study of a YAML text. `source` names the file in errors.
+def parse_study(text: bytes | str, source: str, tasks: Tasks) -> StudySpec:
+    """The validated study of a YAML text. `source` names the file in errors, `tasks` are those that it may name.
 
     Raises SpecError with one sentence (file, field, remedy) for whatever is wrong.
     """
@@ -283,7 +283,7 @@ def parse_study(text: bytes | str, source: str) -> StudySpec:
         common = {field: value for field, value in defaults.items() if field not in foreign}
         merged = _merged(common, body) | {"name": name, "study": document.get("study")}
         try:
-            experiments.append(kind.model_validate_json(canonical_json(merged)))
+            experiments.append(kind.model_validate_json(canonical_json(merged), context={"tasks": tasks}))
         except ValidationError as error:
             raise SpecError(f"{source}: experiments.{name}.{_sentence(error)}") from None
     return checked.model_copy(update={"experiments": tuple(experiments)})
