@@ -33,12 +33,12 @@ def compute(work: Work) -> Computed:
         mixed = experiment.mixed_lengths
         fitted = fit_mixed(task=experiment.task, train=train, validation=validation, mixed_lengths=mixed, **options)
     else:
-        from ops.tasks.registry import vocabulary_size
+        from ops.tasks.task import task_of
         from ops.training.data import TrainingData
         from ops.training.fit import fit
 
         data = TrainingData(train.ids, train.labels, validation.ids, validation.labels, validation.hops)
-        fitted = fit(task_data=data, vocabulary_size=vocabulary_size(experiment.task), **options)
+        fitted = fit(task_data=data, vocabulary_size=task_of(experiment.task).vocabulary_size, **options)
     digests = [sha256((folder / "model.safetensors").read_bytes()).digest() for folder in fitted.checkpoints.values()]
     n_distinct = len(set(digests))
     return Computed(
@@ -101,7 +101,7 @@ def load(checkpoints: "Artifact", step: int) -> "GPTJ":
 CHECKPOINTS = Stage(
     name="checkpoints",
     description="The trained model: its weights at every checkpoint step (safetensors), and the training log.",
-    code=("ops.training.recipe", "ops.training.weights", "ops.tasks.registry"),
+    code=("ops.training.recipe", "ops.training.weights", "{task}.task"),
     reads=lambda experiment: (
         {
             "model": experiment.model.model_dump(mode="json"),
@@ -115,5 +115,11 @@ CHECKPOINTS = Stage(
     checks=(Check("checkpoints_distinct", "Every declared checkpoint step has weights, and no two are equal."),),
     kinds=("torch", "lightning", "safetensors"),
     exclusive=True,
-    code_if={"mixed_lengths": ("ops.length.mixed::MixedLengths", "ops.length.mixed::LengthenBatches")},
+    code_if={
+        "mixed_lengths": (
+            "ops.length.mixed::MixedLengths",
+            "ops.length.mixed::LengthenBatches",
+            "{task}.lengthening",
+        )
+    },
 )

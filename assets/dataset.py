@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assets.stage import Check, Computed, Stage, Verdict, Work
+from ops.spec.study import ExperimentSpec
 from ops.spec.task import TaskSpec
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def compute(work: Work) -> Computed:
     from ops.tasks.dataset import make_dataset, split_overlap
 
     experiment = work.replicate.experiment
-    dataset = make_dataset(experiment.task, experiment.name, work.replicate.seed)
+    dataset = make_dataset(experiment.task, experiment.seeds_data, work.replicate.seed)
     folder = work.folder / "splits"
     folder.mkdir(exist_ok=True)
     for name, sequences in dataset.items():
@@ -35,12 +36,12 @@ def compute(work: Work) -> Computed:
 
 def unique_paths(task: TaskSpec, dataset: "Dataset") -> Verdict:
     """Whether the oracle, walking every sequence, finds one path in each, and it is the generator's."""
-    from ops.tasks.registry import solve
+    from ops.tasks.task import task_of
 
     measured: dict[str, int | str] = {}
     for split, sequences in dataset.items():
         try:
-            solution = solve(task, sequences.ids)
+            solution = task_of(task).solve(sequences.ids)
         except ValueError as error:
             return Verdict(False, {split: str(error)})
         agree = (solution.answer == sequences.labels) & (solution.chain == sequences.chain).all(dim=1)
@@ -55,6 +56,11 @@ def balanced(task: TaskSpec, dataset: "Dataset") -> Verdict:
     counts = {split: balance(task, sequences) for split, sequences in dataset.items()}
     spread = {f"{split}_{name}": value for split, count in counts.items() for name, value in count.items()}
     return Verdict(all(count["most"] - count["least"] <= 1 for count in counts.values()), spread)
+
+
+def what_seeds(experiment: ExperimentSpec) -> dict[str, str]:
+    """What a key says of the name that seeds the data, where it is not the experiment's own."""
+    return {"data_name": experiment.data_name} if experiment.data_name else {}
 
 
 def save(sequences: "Sequences", path: Path) -> None:
@@ -82,8 +88,8 @@ def load(dataset: "Artifact", split: str) -> "Sequences":
 DATASET = Stage(
     name="dataset",
     description="Train, validation and test sequences from streams of their own.",
-    code=("ops.tasks.dataset", "ops.tasks.registry"),
-    reads=lambda experiment: {"task": experiment.task.model_dump(mode="json")},
+    code=("ops.tasks.dataset", "{task}.task"),
+    reads=lambda experiment: {"task": experiment.task.model_dump(mode="json"), **what_seeds(experiment)},
     compute=compute,
     checks=(
         Check("unique_paths", "The oracle finds one strictly backward path in every sequence, to the label."),

@@ -1,6 +1,6 @@
 """Stage `discrepancy`: largest minus second-largest logit of the trained heads, by length."""
 
-from assets import checkpoints
+from assets import checkpoints, dataset
 from assets.stage import Check, Computed, Stage, Verdict, Work
 
 
@@ -16,7 +16,7 @@ def compute(work: Work) -> Computed:
         experiment.task,
         spec.discrepancy_lengths,
         spec.n_discrepancy,
-        split_seed(experiment.name, work.replicate.seed, "test"),
+        split_seed(experiment.seeds_data, work.replicate.seed, "test"),
     )
     ordered = int((frame["measured_min"] > frame["measured"] + 1e-9).sum())
     return Computed(tables={"discrepancy": frame}, verdicts={"ordered": Verdict(ordered == 0, {"rows_wrong": ordered})})
@@ -25,14 +25,23 @@ def compute(work: Work) -> Computed:
 DISCREPANCY = Stage(
     name="discrepancy",
     description="Largest minus second-largest logit of every trained head, by length (arXiv 2605.31558 Def. 3.1).",
-    code=("ops.mechanism.discrepancy", "ops.tasks.dataset", "ops.model.checkpoint"),
+    code=(
+        "ops.mechanism.discrepancy",
+        "ops.tasks.dataset",
+        "ops.model.checkpoint",
+        "{task}.task",
+        "{task}.lengthening",
+    ),
     reads=lambda experiment: {
-        "mechanism": experiment.mechanism.model_dump(mode="json", include={"n_discrepancy", "discrepancy_lengths"})
+        "mechanism": experiment.mechanism.model_dump(mode="json", include={"n_discrepancy", "discrepancy_lengths"}),
+        **dataset.what_seeds(experiment),
     },
     compute=compute,
     inputs=("dataset", "checkpoints"),
     tables=("discrepancy",),
     checks=(Check("ordered", "Smallest ≤ largest in every row."),),
     kinds=("torch", "polars", "parquet"),
-    applies=lambda experiment: getattr(experiment, "mechanism", None) is not None,
+    applies=lambda experiment: (
+        getattr(experiment, "mechanism", None) is not None and experiment.task.not_lengthened is None
+    ),
 )

@@ -2,7 +2,7 @@
 
 import time
 
-from assets import checkpoints
+from assets import checkpoints, dataset
 from assets.stage import Check, Computed, Stage, Verdict, Work, clock, paced
 from ops.spec.study import ExperimentSpec
 
@@ -28,7 +28,7 @@ def compute(work: Work) -> Computed:
     experiment = work.replicate.experiment
     task, spec = experiment.task, experiment.length
     lengths = list(spec.lengths)
-    seed = split_seed(experiment.name, work.replicate.seed, "test").spawn(1)[0]
+    seed = split_seed(experiment.seeds_data, work.replicate.seed, "test").spawn(1)[0]
     inputs = lengthen(task, lengths[-1], n_prefixes=spec.n_prefixes, n_sequences=spec.n_sequences, seed=seed)
     steps = checkpoints.steps(work.inputs["checkpoints"])
     model = checkpoints.load(work.inputs["checkpoints"], steps[-1])
@@ -97,10 +97,13 @@ EXTRAPOLATION = Stage(
         "ops.length.lengthening",
         "ops.tasks.dataset",
         "ops.model.checkpoint",
+        "{task}.task",
+        "{task}.lengthening",
     ),
     reads=lambda experiment: {
         "task": experiment.task.model_dump(mode="json"),
         "length": experiment.length.model_dump(mode="json"),
+        **dataset.what_seeds(experiment),
     },
     compute=compute,
     inputs=("checkpoints",),

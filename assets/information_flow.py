@@ -1,7 +1,7 @@
 """Stage `information_flow`: which token each position holds, layer by layer, beside the ideal flow."""
 
 from assets import checkpoints, dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work, paced
+from assets.stage import Check, Computed, Stage, Verdict, Work, has_mechanism, paced
 
 
 def compute(work: Work) -> Computed:
@@ -42,7 +42,7 @@ INFORMATION_FLOW = Stage(
     name="information_flow",
     description="Which token each position holds after each layer, and how far that is the ideal flow "
     "(arXiv 2605.31558 §3.2).",
-    code=("ops.mechanism.flow", "ops.tasks.dataset", "ops.model.checkpoint"),
+    code=("ops.mechanism.flow", "ops.tasks.dataset", "ops.model.checkpoint", "{task}.task", "{task}.mechanism"),
     reads=lambda experiment: {
         "mechanism": experiment.mechanism.model_dump(mode="json", include={"n_flow", "n_flow_examples"})
     },
@@ -57,5 +57,5 @@ INFORMATION_FLOW = Stage(
         ),
     ),
     kinds=("torch", "polars", "parquet"),
-    applies=lambda experiment: getattr(experiment, "mechanism", None) is not None,
+    applies=has_mechanism,
 )

@@ -1,7 +1,7 @@
 """Stage `qk_plane`: queries and keys of each head in the RoPE plane that it uses most."""
 
 from assets import checkpoints, dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work
+from assets.stage import Check, Computed, Stage, Verdict, Work, has_mechanism
 
 
 def compute(work: Work) -> Computed:
@@ -26,7 +26,7 @@ def compute(work: Work) -> Computed:
 QK_PLANE = Stage(
     name="qk_plane",
     description="Queries and keys in each head's dominant RoPE plane (arXiv 2605.31558 Fig. 4B, C).",
-    code=("ops.mechanism.geometry", "ops.tasks.dataset", "ops.model.checkpoint"),
+    code=("ops.mechanism.geometry", "ops.tasks.dataset", "ops.model.checkpoint", "{task}.task", "{task}.mechanism"),
     reads=lambda experiment: {
         "frequency_use": experiment.frequency_use.model_dump(mode="json"),
         "mechanism": experiment.mechanism.model_dump(mode="json", include={"n_plane_examples"}),
@@ -36,5 +36,5 @@ QK_PLANE = Stage(
     tables=("qk_plane",),
     checks=(Check("finite", "Every coordinate is finite."),),
     kinds=("torch", "polars", "parquet"),
-    applies=lambda experiment: getattr(experiment, "mechanism", None) is not None,
+    applies=has_mechanism,
 )

@@ -2,6 +2,7 @@
 
 from assets import dataset
 from assets.stage import Computed, Stage, Work
+from ops.spec.study import ExperimentSpec
 
 
 def compute(work: Work) -> Computed:
@@ -18,10 +19,11 @@ def compute(work: Work) -> Computed:
 SHORTCUTS = Stage(
     name="shortcuts",
     description="Accuracy of rules that answer without following the whole path, beside which a model's must be read.",
-    code=("ops.tasks.shortcuts", "ops.tasks.registry"),
+    code=("ops.tasks.shortcuts", "{task}.shortcuts"),
     reads=lambda experiment: {"task": experiment.task.model_dump(mode="json")},
     compute=compute,
     inputs=("dataset",),
     tables=("shortcut_accuracy",),
     kinds=("python", "polars", "parquet"),
+    applies=lambda experiment: isinstance(experiment, ExperimentSpec) and bool(experiment.task.module("shortcuts")),
 )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from warehouse.store import Artifact
 
 Item = TypeVar("Item")
+TASK = "{task}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Stage:
 
     `code` names the ops modules whose syntax trees belong to the key, `code_if` those that belong to it where an
     experiment declares an optional part (by the part's field), `reads` the spec fields, `inputs` the stages it needs.
+    "{task}.mechanism" in `code` or `code_if` is that module of the experiment's own task (`ops.tasks.task`).
     `applies` says which experiments have the stage, if not told those that train on a task; `exclusive` stages never
     run two at a time.
     """
@@ -100,7 +102,8 @@ class Stage:
     def modules(self, experiment: Any) -> tuple[str, ...]:
         """The roots of the code that computes the stage for `experiment`."""
         declared = (modules for part, modules in self.code_if.items() if getattr(experiment, part) is not None)
-        return (*self.code, *(module for modules in declared for module in modules))
+        named = (*self.code, *(module for modules in declared for module in modules))
+        return tuple(module.replace(TASK, experiment.task.package()) if TASK in module else module for module in named)
 
     def spec(self, replicate: Replicate) -> dict[str, Any]:
         """What the key says about the replicate: its name, its seed, and the set fields that the stage reads."""
@@ -109,6 +112,11 @@ class Stage:
             "seed": replicate.seed,
             **set_fields(self.reads(replicate.experiment)),
         }
+
+
+def has_mechanism(experiment: Any) -> bool:
+    """Whether the experiment asks for its model's mechanism, and its task says what one is."""
+    return getattr(experiment, "mechanism", None) is not None and bool(experiment.task.module("mechanism"))
 
 
 def plan(replicate: Replicate, stages: Sequence[Stage]) -> dict[str, str]:

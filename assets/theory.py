@@ -30,7 +30,14 @@ THEORY = Stage(
     name="theory",
     description="Index and Retrieval as one head with one RoPE plane, and their discrepancy (arXiv 2605.31558 Thm 3.1, "
     "3.2).",
-    code=("ops.theory.study",),
+    code=(
+        "ops.theory.study",
+        *(
+            f"ops.tasks.{task}.{part}"
+            for task in ("number", "letter")
+            for part in ("task", "mechanism", "construction")
+        ),
+    ),
     reads=lambda experiment: {"theory": experiment.theory.model_dump(mode="json")},
     compute=compute,
     tables=("constructions", "discrepancy"),

@@ -1,7 +1,7 @@
 """Stage `value_patching`: along which edges of which layers the answer travels, by patching attended values."""
 
 from assets import checkpoints, dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work
+from assets.stage import Check, Computed, Stage, Verdict, Work, has_mechanism
 
 
 def compute(work: Work) -> Computed:
@@ -37,7 +37,7 @@ VALUE_PATCHING = Stage(
     name="value_patching",
     description="What the model answers when one reader gets another answer's value in one layer (causal test of the "
     "information flow).",
-    code=("ops.mechanism.patching", "ops.tasks.dataset", "ops.model.checkpoint"),
+    code=("ops.mechanism.patching", "ops.tasks.dataset", "ops.model.checkpoint", "{task}.mechanism"),
     reads=lambda experiment: {"mechanism": experiment.mechanism.model_dump(mode="json", include={"n_patched"})},
     compute=compute,
     inputs=("dataset", "checkpoints"),
@@ -50,5 +50,5 @@ VALUE_PATCHING = Stage(
         ),
     ),
     kinds=("torch", "polars", "parquet"),
-    applies=lambda experiment: getattr(experiment, "mechanism", None) is not None,
+    applies=has_mechanism,
 )

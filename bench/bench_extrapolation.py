@@ -9,8 +9,8 @@ from ops.length.extrapolation import logits_behind, read_prefix
 from ops.length.lengthening import joined, lengthen
 from ops.model.gptj import GPTJ
 from ops.spec.model import ModelSpec
-from ops.spec.task import NumberTaskSpec
 from ops.tasks import number
+from ops.tasks.number import NumberTaskSpec
 
 COMMAND = "python -m bench extrapolation"
 BARS = {500: 1 / 20, 2_000: 1 / 50}  # length: most that a sequence may cost, in plain forward passes

@@ -15,11 +15,11 @@ from ops.mechanism.geometry import qk_plane_frame
 from ops.model.gptj import GPTJ
 from ops.scores.frequency import frequency_use_frame
 from ops.spec.model import ModelSpec
-from ops.spec.task import NumberTaskSpec
 from ops.spec.theory import TheorySpec
 from ops.spec.training import TrainingSpec
 from ops.tasks import number
 from ops.tasks.dataset import stratified_sample
+from ops.tasks.number import NumberTaskSpec
 from ops.theory.study import constructions_frame, discrepancy_frame
 
 COMMAND = "python -m bench mechanism"

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import click
 
-from ops.spec.study import Experiment, SpecError, StudySpec, canonical_json, more_seeds, parse_study
+from ops.spec.study import Experiment, SpecError, StudySpec, canonical_json, more_seeds
+from ops.spec.task import Tasks
+from ops.tasks.registry import known_tasks, parse_study
 from warehouse.durable import StoreError
 from warehouse.places import places
 
@@ -53,6 +55,7 @@ def declared_studies(searched: Sequence[Path] | None = None, wanted: Collection[
     Raises StudyError with one sentence: file, field, remedy; or the names there are, where a wanted one is not there.
     """
     studies: list[StudySpec] = []
+    tasks = declared_tasks()
     passed: list[str] = []
     sources: dict[tuple[str, str], Path] = {}
     for folder in folders() if searched is None else searched:
@@ -62,7 +65,7 @@ def declared_studies(searched: Sequence[Path] | None = None, wanted: Collection[
             if named is not None and named[1].decode() not in wanted:
                 passed.append(named[1].decode())
                 continue
-            study = _parsed(text, path)
+            study = _parsed(text, path, tasks)
             if wanted and study.study not in wanted:
                 passed.append(study.study)
                 continue
@@ -74,6 +77,17 @@ def declared_studies(searched: Sequence[Path] | None = None, wanted: Collection[
         there = ", ".join(sorted({*passed, *(study.study for study in studies)}))
         raise StudyError(f"there is no study {missing[0]!r}; declared are {there}")
     return tuple(studies)
+
+
+def declared_tasks() -> Tasks:
+    """The tasks that a study may name: the project's own, and those in the packages that $ROPEWALK_TASKS lists.
+
+    The list has commas: `ROPEWALK_TASKS=my_task,lab.other_task`. Raises StudyError with one sentence.
+    """
+    try:
+        return known_tasks(listed("ROPEWALK_TASKS"))
+    except SpecError as error:
+        raise StudyError(f"ROPEWALK_TASKS: {error}") from None
 
 
 def loaded_studies() -> tuple[StudySpec, ...]:
@@ -148,9 +162,9 @@ def _content(path: Path) -> bytes:
         raise StudyError(f"{shown(path)}: cannot be read ({error.strerror}); correct the file or remove it") from None
 
 
-def _parsed(text: bytes, path: Path) -> StudySpec:
+def _parsed(text: bytes, path: Path, tasks: Tasks) -> StudySpec:
     try:
-        return parse_study(text, shown(path))
+        return parse_study(text, shown(path), tasks)
     except SpecError as error:
         raise StudyError(str(error)) from None
 

@@ -16,16 +16,14 @@ from torch import Tensor
 
 from ops.spec.mixed_lengths import MixedLengthsSpec
 from ops.spec.model import ModelSpec
-from ops.spec.task import NumberTaskSpec, TaskSpec
+from ops.spec.task import TaskSpec
 from ops.spec.training import TrainingSpec
-from ops.tasks.pairs import lefts_and_rights
-from ops.tasks.registry import vocabulary_size
 from ops.tasks.sequences import Sequences
+from ops.tasks.task import task_of
 from ops.training.data import Batch, SequenceData, TrainingData
 from ops.training.fit import FitResult, fit
 
 _STREAM = 0x6D697864  # under the training's seed; those of ops.training.streams are 0, 1 and 2
-OFF_PATH = -1
 
 
 class MixedTrainingSpec(TrainingSpec):
@@ -38,20 +36,11 @@ class MixedLengths:
     """Lengthens the rows of a training split; what is drawn for a step depends on (seed, step) alone."""
 
     def __init__(self, task: TaskSpec, train: Sequences, spec: MixedLengthsSpec, seed: int) -> None:
-        """Raises ValueError if `spec` begins below the task's length, or paths may use every letter of the task."""
+        """Raises ValueError if `spec` begins below the task's length, or the task has no longer inputs."""
         if spec.shortest < task.sequence_length:
             raise ValueError(f"shortest is {spec.shortest}, but a sequence has {task.sequence_length} tokens already")
         self.task, self.train, self.spec, self.seed = task, train, spec, seed
-        if isinstance(task, NumberTaskSpec):
-            return
-        if task.hops[-1] >= task.n_letters:
-            raise ValueError(
-                f"paths of {task.hops[-1]} hops may use all {task.n_letters} letters, so none is left for a longer "
-                "window; use fewer hops or more letters"
-            )
-        left, _ = lefts_and_rights(train.ids, task)
-        links = train.chain[:, 1:]
-        self._path = torch.where(links < 0, OFF_PATH, left.gather(1, links.clamp(min=0))).numpy().astype(np.int32)
+        self._lengthening = task_of(task).lengthening
 
     def _generator(self, step: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(_STREAM, step)))
@@ -61,22 +50,11 @@ class MixedLengths:
         return int(self._generator(step).integers(self.spec.shortest, self.spec.longest + 1))
 
     def prefixes(self, step: int, rows: Int[np.ndarray, " batch"]) -> Int[Tensor, "batch token"]:
-        """The tokens in front of the batch `rows` of `step`, which leave every row's path as it was.
-
-        Number task: uniform letters. Tasks of pairs: uniform digits, and lefts uniform among letters of the row's own,
-        all but as many as the task has hops at most, its path's among those left out: as in `ops.length.lengthening`.
-        """
+        """The tokens in front of the batch `rows` of `step`, each row's own, which leave every path as it was."""
         rng = self._generator(step)
         length = int(rng.integers(self.spec.shortest, self.spec.longest + 1))
-        shape = (len(rows), length - self.task.sequence_length)
-        if isinstance(self.task, NumberTaskSpec):
-            return torch.from_numpy(self.task.sequence_length + rng.integers(0, self.task.n_letters, shape))
-        order = rng.random((len(rows), self.task.n_letters))
-        row, link = (self._path[rows] != OFF_PATH).nonzero()
-        order[row, self._path[rows][row, link]] = -1.0  # the path's letters first, the others at random
-        letters = np.argsort(order, axis=1)[:, self.task.hops[-1] :]
-        lefts = np.take_along_axis(letters, rng.integers(0, letters.shape[1], shape), axis=1)
-        return torch.from_numpy(1 + self.task.n_digits * lefts + rng.integers(0, self.task.n_digits, shape))
+        batch = Sequences(*(column[torch.from_numpy(rows)] for column in self.train))
+        return self._lengthening.before_rows(batch, length - self.task.sequence_length, rng)
 
 
 class LengthenBatches(L.Callback):
@@ -123,7 +101,7 @@ def fit_mixed(
         raise ValueError("training.compile compiles every length anew; set it to false with mixed_lengths")
     return fit(
         task_data=TrainingData(train.ids, train.labels, validation.ids, validation.labels, validation.hops),
-        vocabulary_size=vocabulary_size(task),
+        vocabulary_size=task_of(task).vocabulary_size,
         model=model,
         training=MixedTrainingSpec(**dict(training), mixed_lengths=mixed_lengths),
         seed=seed,

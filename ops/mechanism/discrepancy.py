@@ -14,7 +14,7 @@ from ops.length.lengthening import joined, lengthen
 from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ
 from ops.scores.frequency import frequency_use, weighted_frequency_id
-from ops.spec.task import NumberTaskSpec, TaskSpec
+from ops.spec.task import TaskSpec
 from ops.tasks.sequences import Seed
 from ops.theory.discrepancy import (
     Discrepancy,
@@ -26,7 +26,7 @@ from ops.theory.discrepancy import (
 
 _TOKENS_PER_CHUNK = 2**13
 _PREFIXES = 8
-_FIGURE_LETTERS = 8  # alphabet of arXiv 2605.31558 Fig. 5A, for a task whose tokens are no pairs
+_FIGURE_LETTERS = 8  # alphabet of arXiv 2605.31558 Fig. 5A, for a task whose keys are matched by no letters
 
 
 def logit_gaps(model: GPTJ, ids: Int[Tensor, "n position"]) -> Float[Tensor, "n layer head"]:
@@ -76,7 +76,7 @@ def trained_discrepancy_frame(
             found = Discrepancy(*(part[None].numpy() for part in (over.max(), over.mean(), over.min())))
             rows += _rows("trained", layer, head, [n], None, found, [None], len(over))
     angles = mean_angles(model, inputs.ids.flatten(0, 1))
-    n_letters = _FIGURE_LETTERS if isinstance(task, NumberTaskSpec) else task.n_letters
+    n_letters = task.alphabet or _FIGURE_LETTERS
     for layer, head in heads:
         theta = float(angles[layer, head])
         index, retrieval = index_discrepancy(wanted, theta), retrieval_discrepancy(wanted, theta, n_letters)

@@ -1,8 +1,8 @@
 """Information flow: which token each position holds after each layer, read from attention (arXiv 2605.31558 §3.2).
 
 A position starts with its own token. In a layer it takes the token that gets more than half of its attention, summed
-over the positions that hold that token before the layer (mean over heads); with no such token it keeps its own. In the
-number task an integer is never taken, as in the ideal function: its residual stream keeps its own token.
+over the positions that hold that token before the layer (mean over heads); with no such token it keeps its own. What is
+never taken in the ideal function is not taken here either (number task: an integer stays in its residual stream).
 
 The ideal of a layer is the task's function applied to what positions hold *before* that layer in the model's own flow,
 so it needs no assumption about which layer does which hop: a position that asks looks at what it asks for, one that
@@ -19,10 +19,10 @@ from torch import Tensor
 
 from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ, attention_weights
-from ops.spec.task import NumberTaskSpec, TaskSpec
-from ops.tasks.registry import vocabulary
+from ops.spec.task import TaskSpec
 from ops.tasks.sequences import Sequences
-from ops.theory.ideal import apply_hop, reflexive
+from ops.tasks.task import task_of
+from ops.theory.ideal import reflexive
 
 MAJORITY = 0.5
 _HIDDEN_PER_CHUNK = 2**21  # numbers in one layer's hidden state
@@ -43,7 +43,7 @@ class LayerFlow(NamedTuple):
 
 def flow(model: GPTJ, ids: Int[Tensor, "n position"], task: TaskSpec) -> Iterator[LayerFlow]:
     """The flow of every layer in turn, of all of `ids` at once; on the CPU whatever the model's device."""
-    holds = ids.cpu()
+    holds, mechanism = ids.cpu(), task_of(task).mechanism
     rotations = model.rotations(0, ids.shape[1])
     for state, rotation in zip(model.layers(ids.to(model.lm_head.weight.device)), rotations, strict=True):
         heads = attention_weights(rotation.apply_query(state.query), rotation.apply_key(state.key))
@@ -52,10 +52,8 @@ def flow(model: GPTJ, ids: Int[Tensor, "n position"], task: TaskSpec) -> Iterato
         mass = attention @ same  # (n, position, key): attention to all positions that hold what this key holds
         most, where = mass.max(-1)
         taken = holds.gather(1, where)
-        moves = most > MAJORITY
-        if isinstance(task, NumberTaskSpec):
-            moves &= taken >= task.sequence_length
-        ideal = apply_hop(holds, task).attends_to
+        moves = (most > MAJORITY) & mechanism.taken(taken)
+        ideal = mechanism.ideal_hop(holds).attends_to
         agrees = mass.gather(2, ideal[..., None])[..., 0] > MAJORITY
         holds = torch.where(moves, taken, holds)
         yield LayerFlow(state.layer, attention, holds, ideal, agrees)
@@ -101,7 +99,7 @@ def information_flow_frame(model: GPTJ, sequences: Sequences, task: TaskSpec, st
     The ideal flow applies the task's function in the first layers, as often as the input has hops, then Reflexive.
     Layer -1 holds the input: every position its own token.
     """
-    names = vocabulary(task)
+    names, mechanism = task_of(task).vocabulary, task_of(task).mechanism
     n, length = sequences.ids.shape
     positions = torch.arange(length).expand(n, length)
     link = torch.full((n, length), -1)
@@ -133,7 +131,7 @@ def information_flow_frame(model: GPTJ, sequences: Sequences, task: TaskSpec, st
             found.append(rows("model", layer.layer, attends, weight, layer.holds, layer.ideal_attends_to, layer.agrees))
     held = sequences.ids
     for layer in range(model.spec.n_layers):
-        hopping, resting = apply_hop(held, task), reflexive(held)
+        hopping, resting = mechanism.ideal_hop(held), reflexive(held)
         goes_on = (sequences.hops > layer)[:, None]
         attends = torch.where(goes_on, hopping.attends_to, resting.attends_to)
         held = torch.where(goes_on, hopping.ids, resting.ids)

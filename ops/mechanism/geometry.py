@@ -8,26 +8,14 @@ from torch import Tensor
 from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ
 from ops.scores.frequency import frequency_use
-from ops.spec.task import NumberTaskSpec, TaskSpec
-from ops.tasks.registry import vocabulary
+from ops.spec.task import TaskSpec
 from ops.tasks.sequences import Sequences
-from ops.theory.ideal import apply_hop
+from ops.tasks.task import task_of
 
 
 def dominant_planes(use: Float[Tensor, "layer head plane"]) -> Int[Tensor, "layer head"]:
     """The plane (from 0) of each head whose largest contribution to a logit is the largest on average."""
     return use.argmax(-1)
-
-
-def token_kinds(task: TaskSpec) -> list[str]:
-    """The kind of each token id: padding, integer or letter; padding, letter-digit or letter-letter."""
-    if isinstance(task, NumberTaskSpec):
-        return ["padding", *["integer"] * (task.sequence_length - 1), *["letter"] * task.n_letters]
-    return [
-        "padding",
-        *["letter-digit"] * (task.n_letters * task.n_digits),
-        *["letter-letter"] * task.n_letters**2,
-    ]
 
 
 def qk_plane_frame(model: GPTJ, use_on: Sequences, examples: Sequences, task: TaskSpec, step: int) -> pl.DataFrame:
@@ -36,10 +24,11 @@ def qk_plane_frame(model: GPTJ, use_on: Sequences, examples: Sequences, task: Ta
     `points_back`: how many positions back the input's own token points (the ideal function), NULL if nowhere.
     """
     planes = dominant_planes(frequency_use(model, use_on.ids).mean)
-    names, kinds = vocabulary(task), token_kinds(task)
+    names, mechanism = task_of(task).vocabulary, task_of(task).mechanism
+    kinds = mechanism.token_kinds
     n, length = examples.ids.shape
     positions = torch.arange(length).expand(n, length)
-    back = (positions - apply_hop(examples.ids, task).attends_to).flatten().tolist()
+    back = (positions - mechanism.ideal_hop(examples.ids).attends_to).flatten().tolist()
     tokens = examples.ids.flatten().tolist()
     shared = {
         "step": step,

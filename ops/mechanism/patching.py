@@ -16,8 +16,9 @@ from torch import Tensor
 
 from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ, Gather, attend, attention_weights
-from ops.spec.task import NumberTaskSpec, TaskSpec
+from ops.spec.task import TaskSpec
 from ops.tasks.sequences import Sequences
+from ops.tasks.task import task_of
 
 
 class Runs(NamedTuple):
@@ -28,22 +29,13 @@ class Runs(NamedTuple):
 
 
 def donors(sequences: Sequences, task: TaskSpec, generator: torch.Generator) -> Int[Tensor, "n position"]:
-    """The same inputs, each with another token at the chain's end, which is the donor's answer.
+    """The same inputs, each with another token at the chain's end, which is the donor's answer, and the path as it was.
 
-    Number task: another letter, uniform. Letter tasks: another digit beside the same left letter, so that the path
-    stays; uniform. Raises ValueError if the task has no other token to put there.
+    Raises ValueError if the task has no other token to put there.
     """
-    n = len(sequences.ids)
-    size = task.n_letters if isinstance(task, NumberTaskSpec) else task.n_digits
-    if size < 2:
-        raise ValueError("the task has a single answer symbol, so there is no other answer to patch in")
-    first = task.sequence_length if isinstance(task, NumberTaskSpec) else 1
-    symbol = (sequences.labels - first) % size
-    other = (symbol + torch.randint(1, size, (n,), generator=generator)) % size
-    target = sequences.chain.gather(1, sequences.hops[:, None])[:, 0]
-    ids = sequences.ids.clone()
-    ids[torch.arange(n), target] += other - symbol
-    return ids
+    target = sequences.chain.gather(1, sequences.hops[:, None])
+    other = task_of(task).mechanism.other_answers(sequences.labels, generator)
+    return sequences.ids.scatter(1, target, other[:, None])
 
 
 def record(model: GPTJ, ids: Int[Tensor, "n position"], donor_ids: Int[Tensor, "n position"]) -> Runs:

@@ -9,23 +9,28 @@ from pydantic import ValidationError, create_model
 
 from ops.spec.document import complaint, dotted, quoted
 from ops.spec.part import SpecPart
+from ops.spec.task import Tasks, TaskSpec
 
 
 def wrong_default(
-    defaults: Mapping[str, Any], parts: Sequence[type[SpecPart]], where: tuple[str, ...] = ("defaults",)
+    defaults: Mapping[str, Any],
+    parts: Sequence[type[SpecPart]],
+    tasks: Tasks,
+    where: tuple[str, ...] = ("defaults",),
 ) -> str | None:
     """The first default that none of `parts` could have, as a field and a sentence.
 
     Each value is held against its own field: a part may be incomplete (the experiments add the rest), and what fields
-    say together (warm-up within the steps) is checked of each experiment.
+    say together (warm-up within the steps) is checked of each experiment. A task may be any of `tasks`.
     """
     for name, value in defaults.items():
         holders = [part for part in parts if name in part.model_fields]
         if not holders:
             return f"{dotted(*where, name)}: unknown field; remove it or correct its name"
-        inner = [part for holder in holders for part in _parts(holder.model_fields[name].annotation)]
+        found_parts = [part for holder in holders for part in _parts(holder.model_fields[name].annotation)]
+        inner = [each for part in found_parts for each in (tasks.values() if part is TaskSpec else [part])]
         if isinstance(value, dict) and inner:
-            found = wrong_default(value, inner, (*where, name))
+            found = wrong_default(value, inner, tasks, (*where, name))
         else:
             found = _fits_none(name, value, holders, where)
         if found:

@@ -18,7 +18,7 @@ from ops.spec.mechanism import MechanismSpec
 from ops.spec.mixed_lengths import MixedLengthsSpec
 from ops.spec.model import ModelSpec
 from ops.spec.part import NAME, Name, Seeds, SpecPart
-from ops.spec.task import NumberTaskSpec, TaskSpec
+from ops.spec.task import KnownTask, Tasks
 from ops.spec.theory import TheoryExperiment
 from ops.spec.training import TrainingSpec
 
@@ -27,11 +27,13 @@ class ExperimentSpec(SpecPart):
     """One model on one task. `name` is unique over all studies; every seed gives a replicate of its own.
 
     `more_seeds` have assets too, but the study's job leaves them out and the job `<study>_more_seeds` adds them.
+    Experiments with one `data_name` share pointer graphs and draws: it seeds their data in place of their own names.
     """
 
     name: Name
     study: Name
-    task: TaskSpec
+    task: KnownTask
+    data_name: Name | None = None
     model: ModelSpec = ModelSpec()
     training: TrainingSpec = TrainingSpec()
     seeds: Seeds = (0,)
@@ -43,6 +45,11 @@ class ExperimentSpec(SpecPart):
     length: LengthSpec | None = None
     mechanism: MechanismSpec | None = None
     mixed_lengths: MixedLengthsSpec | None = None
+
+    @property
+    def seeds_data(self) -> str:
+        """The name from which, with the seed, the data are drawn."""
+        return self.data_name or self.name
 
     @model_validator(mode="after")
     def _samples_fit(self):
@@ -95,7 +102,7 @@ class ExperimentSpec(SpecPart):
             raise ValueError(f"ablation.layer_sets names layer {deep[0]}; the last one is {self.model.n_layers - 1}")
 
     def _length_fits(self, length: LengthSpec) -> None:
-        self._letters_left("length")
+        self._refuse_not_lengthened("length")
         for lengths in length.all_lengths:
             if lengths[0] < self.task.sequence_length:
                 raise ValueError(
@@ -109,17 +116,13 @@ class ExperimentSpec(SpecPart):
                 f"mixed_lengths.shortest is {mixed.shortest}, but the task's sequences have "
                 f"{self.task.sequence_length} tokens; raise it to that at least"
             )
-        self._letters_left("mixed_lengths")
+        self._refuse_not_lengthened("mixed_lengths")
         if self.training.compile:
             raise ValueError("training.compile would compile every length of mixed_lengths anew; set it to false")
 
-    def _letters_left(self, part: str) -> None:
-        """Tasks of pairs are lengthened with letters off the path."""
-        if not isinstance(self.task, NumberTaskSpec) and self.task.hops[-1] >= self.task.n_letters:
-            raise ValueError(
-                f"{part} needs letters off the path, but paths of {self.task.hops[-1]} hops may use all "
-                f"{self.task.n_letters} letters of the task; use fewer hops or more letters"
-            )
+    def _refuse_not_lengthened(self, part: str) -> None:
+        if why := self.task.not_lengthened:
+            raise ValueError(f"{part} {why}")
 
 
 Experiment = ExperimentSpec | CanonicalExperiment | LanguageModelExperiment | PromptingExperiment | TheoryExperiment
@@ -159,8 +162,8 @@ def _merged(base: Any, over: Any) -> Any:
     return over
 
 
-def parse_study(text: bytes | str, source: str) -> StudySpec:
-    """The validated study of a YAML text. `source` names the file in errors.
+def parse_study(text: bytes | str, source: str, tasks: Tasks) -> StudySpec:
+    """The validated study of a YAML text. `source` names the file in errors, `tasks` are those that it may name.
 
     Raises SpecError with one sentence (file, field, remedy) for whatever is wrong.
     """
@@ -183,18 +186,20 @@ def parse_study(text: bytes | str, source: str) -> StudySpec:
     for field in ("name", "study"):
         if field in defaults:
             raise SpecError(source, f": defaults.{field}: is set by the file; remove it")
-    if wrong := wrong_default(defaults, get_args(Experiment)):
+    if wrong := wrong_default(defaults, get_args(Experiment), tasks):
         raise SpecError(source, f": {wrong}")
     if "grid" in document:
         for name, body in cells(document["grid"], source):
             if name in declared:
                 raise SpecError(source, f": grid: the name {name!r} is taken by another experiment; rename one")
             declared = {**declared, name: body}
-    experiments = tuple(_experiment(name, body, defaults, document["study"], source) for name, body in declared.items())
+    experiments = tuple(
+        _experiment(name, body, defaults, document["study"], source, tasks) for name, body in declared.items()
+    )
     return checked.model_copy(update={"experiments": experiments})
 
 
-def _experiment(name: str, body: Any, defaults: dict[str, Any], study: str, source: str) -> Experiment:
+def _experiment(name: str, body: Any, defaults: dict[str, Any], study: str, source: str, tasks: Tasks) -> Experiment:
     """One experiment of a study, its defaults filled in. Raises SpecError."""
     where = ("experiments", name)
     if not isinstance(body, dict):
@@ -213,6 +218,6 @@ def _experiment(name: str, body: Any, defaults: dict[str, Any], study: str, sour
             f": {dotted(*where)}: a name has a to z, 0 to 9 and _, begins with a letter, and ends within 64 characters",
         )
     try:
-        return kind.model_validate_json(canonical_json(merged))
+        return kind.model_validate_json(canonical_json(merged), context={"tasks": tasks})
     except ValidationError as error:
         raise SpecError(source, f": {complaint(error, merged, *where)}") from None

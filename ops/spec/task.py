@@ -1,18 +1,31 @@
-"""The tasks of arXiv 2605.31558 §2.1 as data: windows, alphabets, hops, split sizes."""
+"""What every task declares: windows, hops, split sizes; and where a declared task finds what computes it.
 
-from typing import Annotated, Literal
+A task is a folder. Its `spec.py` (no torch) declares one class on top of `TaskSpec`; the other modules of the folder
+compute it, and `ops.tasks.task` says what each of them is. Source of the sizes: arXiv 2605.31558 §2.1.
+"""
 
-from pydantic import Field, model_validator
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError, to_json
 
 from ops.spec.part import Rising, SpecPart
 
 Size = Annotated[int, Field(ge=1, le=100_000_000)]
 Window = Annotated[int, Field(ge=1, le=4096)]
+Tasks = Mapping[str, type["TaskSpec"]]  # what a study may name: task name to spec
 
 
-class _MultiHopTask(SpecPart):
-    """What the multi-hop tasks share. Token windows are counted in tokens, splits in sequences."""
+class TaskSpec(SpecPart):
+    """What all tasks share, and the base of every task's spec. Windows are counted in tokens, splits in sequences.
 
+    A task's own class gives `name` a literal, e.g. `name: Literal["number"] = "number"`.
+    """
+
+    name: Any = None  # a Literal in each task's class
     target_window: Window = 8
     pre_target_window: Window = 8
     hops: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Rising] = (1, 2, 3, 4)
@@ -25,6 +38,29 @@ class _MultiHopTask(SpecPart):
         """Target window + pre-target window + the query token."""
         return self.target_window + self.pre_target_window + 1
 
+    @property
+    def alphabet(self) -> int | None:
+        """Number of letters by which keys are matched; None if they are matched by none."""
+        return None
+
+    @property
+    def not_lengthened(self) -> str | None:
+        """Why no valid input is longer than the task's sequences, as the end of a sentence; None if some are.
+
+        A task whose sizes decide this overrides it.
+        """
+        return None if self.module("lengthening") else f"needs longer inputs, but the {self.name} task has none"
+
+    @classmethod
+    def package(cls) -> str:
+        """Dotted name of the task's folder."""
+        return cls.__module__.rpartition(".")[0]
+
+    @classmethod
+    def module(cls, part: str) -> str | None:
+        """Dotted name of a module of the task's folder, such as `task` or `lengthening`; None if it has none."""
+        return _module(f"{cls.package()}.{part}")
+
     @model_validator(mode="after")
     def _hops_fit(self):
         if self.hops[-1] - 1 > self.pre_target_window:
@@ -35,40 +71,21 @@ class _MultiHopTask(SpecPart):
         return self
 
 
-class NumberTaskSpec(_MultiHopTask):
-    """An integer i at position p points to position p - i; the target window holds letters."""
-
-    name: Literal["number"] = "number"
-    n_letters: Annotated[int, Field(ge=2, le=10_000)] = 120
+@cache
+def _module(name: str) -> str | None:
+    return name if find_spec(name) else None
 
 
-class LetterTaskSpec(_MultiHopTask):
-    """A pair (x, y) points to the earlier pair whose left letter is y; target pairs are (letter, digit)."""
-
-    name: Literal["letter"] = "letter"
-    n_letters: Annotated[int, Field(ge=2, le=1_000)] = 8
-    n_digits: Annotated[int, Field(ge=1, le=1_000)] = 8
-
-    @model_validator(mode="after")
-    def _alphabet_suffices(self):
-        if self.n_letters <= self.hops[-1]:
-            raise ValueError(
-                f"n_letters is {self.n_letters}, but a unique path of {self.hops[-1]} hops uses as many letters "
-                f"and needs at least one more for the tokens off the path; set n_letters to {self.hops[-1] + 1} or more"
-            )
-        return self
+def _of_known_task(value: Any, info: ValidationInfo) -> Any:
+    """The spec of the task that `value` names, by the tasks in the validation's context."""
+    if isinstance(value, TaskSpec):
+        return value
+    known: Tasks = (info.context or {}).get("tasks", {})
+    name = value.get("name") if isinstance(value, dict) else None
+    if not isinstance(name, str) or name not in known:
+        listed = ", ".join(sorted(known)) or "none: give tasks as the validation's context"
+        raise PydanticCustomError("unknown_task", "its name must be that of a known task ({known})", {"known": listed})
+    return known[name].model_validate_json(to_json(value), context=info.context)
 
 
-class LetterMatchedTaskSpec(_MultiHopTask):
-    """The number task's pointer graphs written in letters: every non-query position has its own left letter."""
-
-    name: Literal["letter_matched"] = "letter_matched"
-    n_digits: Annotated[int, Field(ge=1, le=1_000)] = 8
-
-    @property
-    def n_letters(self) -> int:
-        """One left letter for each non-query position."""
-        return self.target_window + self.pre_target_window
-
-
-TaskSpec = Annotated[NumberTaskSpec | LetterTaskSpec | LetterMatchedTaskSpec, Field(discriminator="name")]
+KnownTask = Annotated[SerializeAsAny[TaskSpec], BeforeValidator(_of_known_task)]

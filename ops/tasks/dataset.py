@@ -11,38 +11,37 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ops.spec.task import TaskSpec
-from ops.tasks.registry import generate
 from ops.tasks.sequences import Sequences
+from ops.tasks.task import task_of
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 Dataset = dict[Split, Sequences]
 
 
-def split_seed(experiment: str, seed: int, split: Split) -> np.random.SeedSequence:
-    """The root of one split's random stream: a function of (experiment name, seed, split) alone, on any machine."""
-    name = json.dumps([experiment, seed, split]).encode()
-    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(name).digest(), "big"))
+def split_seed(name: str, seed: int, split: Split) -> np.random.SeedSequence:
+    """The root of one split's random stream: a function of (name, seed, split) alone, on any machine.
+
+    `name` is the experiment's, unless the experiment shares the data of others (`ExperimentSpec.seeds_data`).
+    """
+    text = json.dumps([name, seed, split]).encode()
+    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(text).digest(), "big"))
 
 
-def make_dataset(task: TaskSpec, experiment: str, seed: int) -> Dataset:
-    """The three splits, each of the size that the task declares, balanced and shuffled on its own."""
+def make_dataset(task: TaskSpec, name: str, seed: int) -> Dataset:
+    """The three splits, each of the size that the task declares, balanced and shuffled on its own; see `split_seed`."""
+    generate = task_of(task).generate
     sizes = {"train": task.n_train, "validation": task.n_validation, "test": task.n_test}
-    return {split: generate(task, sizes[split], split_seed(experiment, seed, split)) for split in SPLITS}
+    return {split: generate(sizes[split], seed=split_seed(name, seed, split)) for split in SPLITS}
 
 
 def cell_counts(task: TaskSpec, sequences: Sequences) -> Int[Tensor, "hop_class target label"]:
-    """Sequences in each cell hop class (as in `task.hops`) × target position × label, over the labels that can occur.
-
-    The label is the number task's letter, or a (letter, digit) pair.
-    """
-    first, size = (
-        (task.sequence_length, task.n_letters) if task.name == "number" else (1, task.n_letters * task.n_digits)
-    )
-    shape = (len(task.hops), task.target_window, size)
+    """Sequences in each cell hop class (as in `task.hops`) × target position × label, over the task's answers."""
+    answers = task_of(task).answers
+    shape = (len(task.hops), task.target_window, len(answers))
     hop_class = torch.searchsorted(torch.tensor(task.hops), sequences.hops)
     target = sequences.chain.gather(1, sequences.hops[:, None])[:, 0]
-    cell = (hop_class * shape[1] + target) * shape[2] + sequences.labels - first
+    cell = (hop_class * shape[1] + target) * shape[2] + sequences.labels - answers.start
     return torch.bincount(cell, minlength=shape[0] * shape[1] * shape[2]).reshape(shape)
 
 

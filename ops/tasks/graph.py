@@ -14,6 +14,7 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from ops.spec.task import TaskSpec
+from ops.tasks.graph_spec import PointerTaskSpec
 from ops.tasks.sequences import Seed, Sequences, stream
 
 # Purposes of the random streams under one seed. Large, so that a caller's own `SeedSequence.spawn` does not meet them.
@@ -55,19 +56,30 @@ def hop_classes(task: TaskSpec, n: int, rng: np.random.Generator) -> Iterator[Ho
         yield HopClass(hops, rows, ranks[rows], chain)
 
 
-def pointers(task: TaskSpec, hop_class: HopClass, rng: np.random.Generator) -> Int[ndarray, "pointing row"]:
+def pointers(task: PointerTaskSpec, hop_class: HopClass, rng: np.random.Generator) -> Int[ndarray, "pointing row"]:
     """The position that each pre-target position, and last the query, points to.
 
-    On the chain: the chain's next position. Elsewhere: uniform over all earlier positions.
+    On the chain: the chain's next position. Elsewhere: uniform over all earlier positions, or those off the chain.
     """
     window, n_rows = task.target_window, len(hop_class.rows)
     to = np.empty((task.pre_target_window + 1, n_rows), np.int16)
     for position in range(window, task.sequence_length):
-        to[position - window] = rng.integers(0, position, n_rows, dtype=np.int16)
+        if task.may_point_onto_chain:
+            to[position - window] = rng.integers(0, position, n_rows, dtype=np.int16)
+        else:
+            to[position - window] = _earlier_off_chain(position, hop_class.chain, rng)
     row = np.arange(n_rows)
     for here, there in zip(hop_class.chain[:-1], hop_class.chain[1:], strict=True):
         to[here - window, row] = there
     return to
+
+
+def _earlier_off_chain(position: int, chain: Int[ndarray, "link row"], rng: np.random.Generator) -> Int[ndarray, "row"]:
+    """For each row, a position before `position` that is not on the chain, uniformly."""
+    drawn = rng.integers(0, position - (chain < position).sum(0), dtype=np.int16)
+    for link in chain[::-1]:  # the target first: rising, so that each shift steps over one more position of the chain
+        drawn += drawn >= link
+    return drawn
 
 
 def balanced_answers(

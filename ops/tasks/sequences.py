@@ -70,3 +70,10 @@ def refuse_rows(bad: Tensor, complaint: str) -> None:
         row, *position = bad.nonzero()[0].tolist()
         where = f" at position {position[0]}" if position else ""
         raise ValueError(f"row {row} {complaint}{where}")
+
+
+def another(symbols: Int[Tensor, "n"], size: int, generator: torch.Generator) -> Int[Tensor, "n"]:
+    """For each symbol in 0 … size - 1 another one, uniformly. Raises ValueError if there is no other."""
+    if size < 2:
+        raise ValueError("the task has a single answer symbol, so there is no other answer to patch in")
+    return (symbols + torch.randint(1, size, (len(symbols),), generator=generator)) % size

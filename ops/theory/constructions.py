@@ -1,13 +1,8 @@
-"""Index and Retrieval as one attention head with one RoPE plane, runnable (arXiv 2605.31558 Thm 3.1, App. F).
+"""The ideal hop as one attention head with one RoPE plane, runnable (arXiv 2605.31558 Thm 3.1, App. F).
 
-    Index      query of integer i = R(θ)^(-i) v, of a letter = v; key = v; value = 2 on letters, 0 elsewhere; x + a.
-               Logit on the key at distance d: β cos((d − i) θ).
-    Retrieval  query = R(ω)^(-right) v of a letter-letter pair, R(ω)^(-left) v of a letter-digit pair;
-               key = R(ω)^(-left) v; value = identity; no residual.
-               Logit on the key at distance d: β cos((left_j − asked) ω + d θ), ω = 2π / |alphabet|.
-
-No activation; rotation and attention are those of the trained model. Tokens are one-hot rows, which layers may mix, so
-the heads can be chained; a position's token is its largest coordinate. Everything is float64.
+Each task says what its head is (`ops.tasks.task.Construction`): Index for the number task, Retrieval for tasks of
+pairs. No activation; rotation and attention are those of the trained model. Tokens are one-hot rows, which layers may
+mix, so the heads can be chained; a position's token is its largest coordinate. Everything is float64.
 """
 
 import math
@@ -21,9 +16,8 @@ from torch.nn.functional import one_hot
 from ops.model.gptj import attention_weights
 from ops.model.rope import rotate
 from ops.scores.closed_form import swap_scores
-from ops.spec.task import LetterMatchedTaskSpec, LetterTaskSpec, NumberTaskSpec, TaskSpec
-from ops.tasks.pairs import lefts_and_rights
-from ops.tasks.registry import vocabulary_size
+from ops.spec.task import TaskSpec
+from ops.tasks.task import Head, task_of
 from ops.theory.ideal import apply_hop
 
 _NUMBERS_PER_CHUNK = 2**22
@@ -31,36 +25,29 @@ _NUMBERS_PER_CHUNK = 2**22
 
 @dataclass(frozen=True)
 class Construction:
-    """One head: linear maps from token coordinates to the plane, angle θ (radians a position), sharpness β.
-
-    Build one with `index` or `retrieval`.
-    """
+    """A task's head at angle θ (radians a position) and sharpness β. Build one with `construct`."""
 
     task: TaskSpec
     theta: float
     beta: float
-    query: Float[Tensor, "vocabulary 2"]
-    key: Float[Tensor, "vocabulary 2"]
-    key_bias: Float[Tensor, "2"]
-    value: Float[Tensor, "vocabulary"]
-    residual: bool
+    head: Head
 
     def forward(self, x: Float[Tensor, "n position vocabulary"]) -> Float[Tensor, "n position vocabulary"]:
         """The head's output at every position."""
         positions = torch.arange(x.shape[1])
         angle = torch.tensor([self.theta], dtype=torch.float64)
-        query = self.beta * rotate(x @ self.query, positions, angle)
-        key = rotate(x @ self.key + self.key_bias, positions, angle)
-        attended = attention_weights(query[:, None], key[:, None])[:, 0] @ (x * self.value)
-        return x + attended if self.residual else attended
+        query = self.beta * rotate(x @ self.head.query, positions, angle)
+        key = rotate(x @ self.head.key + self.head.key_bias, positions, angle)
+        attended = attention_weights(query[:, None], key[:, None])[:, 0] @ (x * self.head.value)
+        return x + attended if self.head.residual else attended
 
     def embed(self, ids: Int[Tensor, "n position"]) -> Float[Tensor, "n position vocabulary"]:
         """One-hot rows."""
-        return one_hot(ids, len(self.value)).to(torch.float64)
+        return one_hot(ids, len(self.head.value)).to(torch.float64)
 
     def run(self, ids: Int[Tensor, "n position"], times: int = 1) -> Int[Tensor, "n position"]:
         """The token that every position holds after `times` of these layers, nothing between them."""
-        chunk = max(1, _NUMBERS_PER_CHUNK // (ids.shape[1] * len(self.value)))
+        chunk = max(1, _NUMBERS_PER_CHUNK // (ids.shape[1] * len(self.head.value)))
         held = []
         for part in ids.split(chunk):
             x = self.embed(part)
@@ -80,8 +67,8 @@ class Construction:
         x = self.embed(ids)
         last = ids.shape[1] - 1
         angle = torch.tensor([self.theta], dtype=torch.float64)
-        query = self.beta * rotate((x @ self.query)[:, -1:], torch.tensor([last]), angle)
-        key = x @ self.key + self.key_bias
+        query = self.beta * rotate((x @ self.head.query)[:, -1:], torch.tensor([last]), angle)
+        key = x @ self.head.key + self.head.key_bias
         places = torch.arange(last)
         everywhere = rotate(key[:, :last, None].expand(-1, -1, last, -1), places, angle)
         own = rotate(key[:, -1:], torch.tensor([last]), angle)
@@ -93,66 +80,19 @@ class Construction:
         return float(scores[0]), float(scores[1])
 
 
-def index(task: NumberTaskSpec, theta: float, beta: float) -> Construction:
-    """The Index head on the number task's tokens; `theta` in radians a position, not a multiple of 2π."""
-    ids = torch.arange(vocabulary_size(task))
-    letters = ids >= task.sequence_length
-    turn = torch.where(letters, 0.0, -ids.to(torch.float64) * theta)
-    return Construction(
-        task,
-        theta,
-        beta,
-        query=torch.stack((turn.cos(), turn.sin()), -1),
-        key=torch.zeros(len(ids), 2, dtype=torch.float64),
-        key_bias=torch.tensor([1.0, 0.0], dtype=torch.float64),
-        value=2.0 * letters.to(torch.float64),
-        residual=True,
-    )
+def construct(task: TaskSpec, theta: float, beta: float) -> Construction:
+    """The task's head. Raises ValueError if the task has no construction."""
+    return Construction(task, theta, beta, task_of(task).construction.head(theta))
 
 
-def retrieval(task: LetterTaskSpec | LetterMatchedTaskSpec, theta: float, beta: float) -> Construction:
-    """The Retrieval head on pair tokens; the theorem wants 0 < θ < ω / (2 n₀) for up to n₀ keys before the query."""
-    ids = torch.arange(1, vocabulary_size(task))
-    left, right = (part[0] for part in lefts_and_rights(ids[None], task))
-    asked = torch.where(ids > task.n_letters * task.n_digits, right, left)
-    omega = letter_angle(task)
-
-    def directions(letters: Tensor) -> Tensor:
-        turn = -letters.to(torch.float64) * omega
-        padding = torch.zeros(1, 2, dtype=torch.float64)
-        return torch.cat((padding, torch.stack((turn.cos(), turn.sin()), -1)))
-
-    return Construction(
-        task,
-        theta,
-        beta,
-        query=directions(asked),
-        key=directions(left),
-        key_bias=torch.zeros(2, dtype=torch.float64),
-        value=torch.ones(len(ids) + 1, dtype=torch.float64),
-        residual=False,
-    )
-
-
-def letter_angle(task: LetterTaskSpec | LetterMatchedTaskSpec) -> float:
+def letter_angle(n_letters: int) -> float:
     """ω: the angle between neighbouring letters, 2π / |alphabet|."""
-    return 2 * math.pi / task.n_letters
+    return 2 * math.pi / n_letters
 
 
 def defined(ids: Int[Tensor, "n position"], task: TaskSpec) -> Bool[Tensor, "n position"]:
-    """Where the input is valid: the function names one position to look at.
-
-    Index: a letter, or an integer that points to a position of the sequence. Retrieval: a pair (x, y), x ≠ y, with
-    exactly one earlier pair of left letter y; a letter-digit pair without an earlier pair of the same left letter.
-    """
-    positions = torch.arange(ids.shape[1])
-    if isinstance(task, NumberTaskSpec):
-        return (ids >= task.sequence_length) | (ids <= positions)
-    left, right = lefts_and_rights(ids, task)
-    pairs = ids > task.n_letters * task.n_digits
-    asked = torch.where(pairs, right, left)
-    n_earlier = ((left[:, None, :] == asked[:, :, None]) & (positions < positions[:, None])).sum(-1)
-    return torch.where(pairs, (n_earlier == 1) & (left != right), n_earlier == 0)
+    """Where the input is valid: the function names one position to look at."""
+    return task_of(task).construction.defined(ids)
 
 
 def lemma_beta(discrepancy: float, n_others: int, tolerance: float) -> float:

@@ -1,6 +1,7 @@
 """The theory's tables: constructions run on inputs, discrepancies beside their bounds."""
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 import polars as pl
@@ -8,9 +9,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from ops.spec.task import LetterTaskSpec, NumberTaskSpec, TaskSpec
+from ops.spec.task import TaskSpec
 from ops.spec.theory import TheorySpec
-from ops.tasks.registry import generate, vocabulary_size
+from ops.tasks.letter.spec import LetterTaskSpec
+from ops.tasks.number.spec import NumberTaskSpec
+from ops.tasks.task import task_of
 from ops.theory import constructions as build
 from ops.theory.constructions import Construction
 from ops.theory.discrepancy import (
@@ -23,41 +26,108 @@ from ops.theory.discrepancy import (
     retrieval_printed_bound,
 )
 
-NAMES = ("index", "retrieval")
 _SCORED = 200  # inputs whose scores are averaged
-_EXHAUSTED = {"index": range(2, 6), "retrieval": range(2, 5)}  # n: all 5,040 and 20,736 … 248,832 inputs of n + 1
 _CHAINED = (1, 2, 3, 4)
 
 
-def small_task(name: str, n: int) -> TaskSpec:
-    """A task of n keys before the query with an alphabet small enough to enumerate: 2 letters, or 3 and one digit."""
-    windows = {"target_window": 1, "pre_target_window": n - 1, "hops": (1,)}
-    if name == "index":
-        return NumberTaskSpec(**windows, n_letters=2)
-    return LetterTaskSpec(**windows, n_letters=3, n_digits=1)
+class Theorem(ABC):
+    """One half of Thm 3.1: its task in the sizes that are computed, its head's least discrepancy and worst inputs."""
+
+    exhausted: range  # n whose every input is run: 5,040, resp. 20,736 … 248,832 inputs of n + 1 tokens at most
+
+    @abstractmethod
+    def small(self, n: int) -> TaskSpec:
+        """A task of n keys before the query with an alphabet small enough to enumerate."""
+
+    @abstractmethod
+    def sized(self, spec: TheorySpec, target_window: int, pre_target_window: int) -> TaskSpec:
+        """A one-hop task with these windows."""
+
+    @abstractmethod
+    def papers(self, spec: TheorySpec) -> TaskSpec:
+        """The task as published, apart from the theory's alphabet."""
+
+    @abstractmethod
+    def theta(self, spec: TheorySpec) -> float:
+        """The angle at which the head runs."""
+
+    @abstractmethod
+    def least(self, task: TaskSpec, theta: float) -> float:
+        """The least discrepancy of the task's inputs at β = 1."""
+
+    @abstractmethod
+    def worst(self, task: TaskSpec, theta: float) -> tuple[float | None, Tensor]:
+        """ω, if letters have an angle, and the worst inputs' gaps (`ops.theory.constructions.smallest_beta`)."""
+
+
+class IndexTheorem(Theorem):
+    """The number task; 2 letters where every input is run."""
+
+    exhausted = range(2, 6)
+
+    def small(self, n: int) -> TaskSpec:
+        return NumberTaskSpec(target_window=1, pre_target_window=n - 1, hops=(1,), n_letters=2)
+
+    def sized(self, spec: TheorySpec, target_window: int, pre_target_window: int) -> TaskSpec:
+        return NumberTaskSpec(target_window=target_window, pre_target_window=pre_target_window, hops=(1,), n_letters=26)
+
+    def papers(self, spec: TheorySpec) -> TaskSpec:
+        return NumberTaskSpec()
+
+    def theta(self, spec: TheorySpec) -> float:
+        return spec.index_angles[0]
+
+    def least(self, task: TaskSpec, theta: float) -> float:
+        return float(index_discrepancy([task.sequence_length - 1], theta).minimum[0])
+
+    def worst(self, task: TaskSpec, theta: float) -> tuple[float | None, Tensor]:
+        return None, build.index_worst_gaps(task.sequence_length - 1, theta)
+
+
+class RetrievalTheorem(Theorem):
+    """The letter task; 3 letters and one digit where every input is run."""
+
+    exhausted = range(2, 5)
+
+    def small(self, n: int) -> TaskSpec:
+        return LetterTaskSpec(target_window=1, pre_target_window=n - 1, hops=(1,), n_letters=3, n_digits=1)
+
+    def sized(self, spec: TheorySpec, target_window: int, pre_target_window: int) -> TaskSpec:
+        return LetterTaskSpec(
+            target_window=target_window, pre_target_window=pre_target_window, hops=(1,), n_letters=spec.n_letters
+        )
+
+    def papers(self, spec: TheorySpec) -> TaskSpec:
+        return LetterTaskSpec(n_letters=spec.n_letters)
+
+    def theta(self, spec: TheorySpec) -> float:
+        return spec.retrieval_angles[0]
+
+    def least(self, task: TaskSpec, theta: float) -> float:
+        assert task.alphabet is not None
+        return float(retrieval_discrepancy([task.sequence_length - 1], theta, task.alphabet).minimum[0])
+
+    def worst(self, task: TaskSpec, theta: float) -> tuple[float | None, Tensor]:
+        assert task.alphabet is not None
+        omega = build.letter_angle(task.alphabet)
+        return omega, build.retrieval_worst_gaps(task.sequence_length - 1, theta, omega)
+
+
+THEOREMS: dict[str, Theorem] = {"index": IndexTheorem(), "retrieval": RetrievalTheorem()}
 
 
 def every_input(task: TaskSpec) -> Int[Tensor, "n position"]:
     """Every sequence of the task's length: tokens of any kind anywhere, integers that point into the sequence."""
-    length = task.sequence_length
-    if isinstance(task, NumberTaskSpec):
-        letters = list(range(length, length + task.n_letters))
-        options = [[*range(1, position + 1), *letters] for position in range(length)]
-    else:
-        options = [list(range(1, vocabulary_size(task)))] * length
+    construction = task_of(task).construction
+    options = [construction.tokens_at(position) for position in range(task.sequence_length)]
     return torch.tensor(list(itertools.product(*options)))
 
 
 def construction(name: str, task: TaskSpec, spec: TheorySpec) -> Construction:
     """The head for up to n = task.sequence_length − 1 keys, β by Lemma F.1's argument from the least discrepancy."""
-    n = task.sequence_length - 1
-    if isinstance(task, NumberTaskSpec):
-        theta = spec.index_angles[0]
-        least = index_discrepancy([n], theta).minimum[0]
-        return build.index(task, theta, build.lemma_beta(float(least), n, spec.tolerance))
-    theta = spec.retrieval_angles[0]
-    least = retrieval_discrepancy([n], theta, task.n_letters).minimum[0]
-    return build.retrieval(task, theta, build.lemma_beta(float(least), n, spec.tolerance))
+    theta = THEOREMS[name].theta(spec)
+    least = THEOREMS[name].least(task, theta)
+    return build.construct(task, theta, build.lemma_beta(least, task.sequence_length - 1, spec.tolerance))
 
 
 def constructions_frame(spec: TheorySpec, report: Callable[[str], None]) -> pl.DataFrame:
@@ -70,28 +140,24 @@ def constructions_frame(spec: TheorySpec, report: Callable[[str], None]) -> pl.D
 
 
 def _constructions(spec: TheorySpec) -> Iterator[dict]:
-    for name in NAMES:
-        for n in _EXHAUSTED[name]:
-            task = small_task(name, n)
+    for name, theorem in THEOREMS.items():
+        for n in theorem.exhausted:
+            task = theorem.small(n)
             yield _row(name, "exhaustive", construction(name, task, spec), every_input(task))
         for n in spec.construction_lengths:
             window = n // 2
-            sizes = {"target_window": n - window, "pre_target_window": window, "hops": (1,)}
-            task = NumberTaskSpec(**sizes, n_letters=26) if name == "index" else _letters(spec, **sizes)
-            yield _row(name, "random", construction(name, task, spec), generate(task, spec.n_per_length, spec.seed).ids)
-        task = NumberTaskSpec() if name == "index" else _letters(spec)
+            task = theorem.sized(spec, n - window, window)
+            ids = task_of(task).generate(spec.n_per_length, seed=spec.seed).ids
+            yield _row(name, "random", construction(name, task, spec), ids)
+        task = theorem.papers(spec)
         head = construction(name, task, spec)
-        yield _row(name, "task", head, generate(task, spec.n_random, spec.seed).ids)
-        sequences = generate(task, spec.n_chained, spec.seed + 1)
+        yield _row(name, "task", head, task_of(task).generate(spec.n_random, seed=spec.seed).ids)
+        sequences = task_of(task).generate(spec.n_chained, seed=spec.seed + 1)
         for hops in _CHAINED:
             rows = sequences.hops == hops
             held = head.run(sequences.ids[rows], hops)[:, -1]
             share = float((held == sequences.labels[rows]).double().mean())
             yield _described(name, "chained", head, share, int(rows.sum())) | {"times": hops}
-
-
-def _letters(spec: TheorySpec, **sizes) -> LetterTaskSpec:
-    return LetterTaskSpec(**sizes, n_letters=spec.n_letters)
 
 
 def _row(name: str, sample: str, head: Construction, ids: Tensor) -> dict:
@@ -110,17 +176,12 @@ def _row(name: str, sample: str, head: Construction, ids: Tensor) -> dict:
 
 
 def _described(name: str, sample: str, head: Construction, share: float, n: int) -> dict:
-    length = head.task.sequence_length - 1
-    if isinstance(head.task, NumberTaskSpec):
-        omega, gaps = None, build.index_worst_gaps(length, head.theta)
-    else:
-        omega = build.letter_angle(head.task)
-        gaps = build.retrieval_worst_gaps(length, head.theta, omega)
+    omega, gaps = THEOREMS[name].worst(head.task, head.theta)
     return {
         "construction": name,
         "sample": sample,
         "times": 1,
-        "length": length,
+        "length": head.task.sequence_length - 1,
         "theta": head.theta,
         "omega": omega,
         "beta": head.beta,

@@ -9,7 +9,8 @@ import assets
 import ops.training
 from assets.registry import STAGES
 from assets.stage import Check, Computed, Replicate, Stage, Verdict, clock, every_verdict, plan
-from ops.spec.study import ExperimentSpec, parse_study
+from ops.spec.study import ExperimentSpec
+from ops.tasks.registry import parse_study
 from warehouse.code import modules_of
 
 BASE = "study: s\ndescription: d\nexperiments: {a: {task: {name: number, n_test: 4000}%s}}\n"
@@ -60,7 +61,8 @@ def test_task_seed_and_name_move_every_key():
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_the_code_that_a_stage_calls_is_in_its_key(stage: Stage):
     source = Path(assets.__file__).parent / f"{stage.name}.py"
-    covered = set(modules_of([*stage.code, *(name for names in stage.code_if.values() for name in names)]))
+    mixed = experiment(", mixed_lengths: {shortest: 17, longest: 64}")
+    covered = set(modules_of(stage.modules(mixed)))
     called = {
         node.module
         for node in ast.walk(ast.parse(source.read_text()))
@@ -99,12 +101,14 @@ def test_mixed_lengths_add_their_field_and_their_code_and_others_have_neither():
     plain, mixed = experiment(), experiment(", mixed_lengths: {shortest: 17, longest: 64}")
     assert checkpoints.reads(mixed) == {**checkpoints.reads(plain), "mixed_lengths": {"shortest": 17, "longest": 64}}
     assert checkpoints.reads(plain).keys() == {"model", "training"}
-    assert checkpoints.modules(plain) == checkpoints.code
-    assert checkpoints.modules(mixed) == (*checkpoints.code, *checkpoints.code_if["mixed_lengths"])
+    own = ("ops.training.recipe", "ops.training.weights", "ops.tasks.number.task")
+    assert checkpoints.modules(plain) == own
+    mixed_code = ("ops.length.mixed::MixedLengths", "ops.length.mixed::LengthenBatches")
+    assert checkpoints.modules(mixed) == (*own, *mixed_code, "ops.tasks.number.lengthening")
     assert not any("mixed_lengths" in name for stage in STAGES for name in modules_of(stage.modules(plain)))
     others = [stage for stage in STAGES if stage.applies(plain) and stage.name != "checkpoints"]
     assert others
-    assert all(stage.modules(mixed) == stage.code for stage in others)
+    assert all(stage.modules(mixed) == stage.modules(plain) for stage in others)
 
 
 def test_checks_and_verdicts_must_match():

@@ -25,7 +25,7 @@ import torch
 from assets import builder
 from assets.builder import StoreResource
 from assets.checkpoints import Reporter
-from ops.spec.study import parse_study
+from ops.tasks.registry import parse_study
 from pipeline import run as command_line
 from pipeline.factory import build_assets
 from pipeline.jobs import build_jobs

@@ -10,7 +10,7 @@ from assets.language_models import LANGUAGE_MODELS
 from assets.stage import Replicate, plan, refuse_changed_reads
 from ops.language_models.digests import PIECE_BYTES, full_digests
 from ops.language_models.identity import identity, is_pinned
-from ops.spec.study import parse_study
+from ops.tasks.registry import parse_study
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from assets.builder import StoreResource
-from ops.spec.study import parse_study
+from ops.tasks.registry import parse_study
 from pipeline.factory import build_assets
 
 STUDY = """

@@ -14,7 +14,8 @@ from assets.builder import StoreResource
 from assets.prompting import api_key
 from ops.language_models.endpoint import EndpointError
 from ops.spec.language_models import EndpointSpec
-from ops.spec.study import SpecError, parse_study
+from ops.spec.study import SpecError
+from ops.tasks.registry import parse_study
 from pipeline.factory import build_assets
 
 STUDY = """

@@ -20,7 +20,8 @@ from ops.spec.canonical import (
     PartialInductionTaskSpec,
     RetrievalTaskSpec,
 )
-from ops.spec.study import SpecError, parse_study
+from ops.spec.study import SpecError
+from ops.tasks.registry import parse_study
 from warehouse.tables import frame_for
 
 INDEX = IndexTaskSpec(length=6, n_symbols=5)

@@ -19,8 +19,9 @@ from ops.model.rope import RotaryTable
 from ops.scores.accuracy import answers
 from ops.spec.extrapolation import ActiveSpec, LogNSpec, PositionInterpolationSpec, YarnSpec
 from ops.spec.model import ModelSpec
-from ops.spec.task import LetterTaskSpec, NumberTaskSpec
-from ops.tasks.registry import vocabulary_size
+from ops.tasks.letter import LetterTaskSpec
+from ops.tasks.number import NumberTaskSpec
+from ops.tasks.task import task_of
 
 SPECS = {
     "rope": ModelSpec(n_layers=3, n_heads=2, width=16, initial_std=0.3),
@@ -148,7 +149,7 @@ def test_a_prefix_is_one_row_and_not_longer_than_itself():
 
 def test_right_answers_are_those_of_plain_forwards():
     task = LetterTaskSpec()
-    model = a_model(SPECS["rope"], vocabulary_size(task))
+    model = a_model(SPECS["rope"], task_of(task).vocabulary_size)
     inputs = lengthen(task, 60, n_prefixes=3, n_sequences=40, seed=0)
     for change in (None, LogNSpec(name="log_n"), YarnSpec(name="yarn")):
         right = right_behind(model, inputs, [17, 30, 60], change)
@@ -200,7 +201,7 @@ def test_stretched_tables_follow_their_formulas():
 
 def test_heads_are_watched_as_the_plain_attention_shows_them():
     task = NumberTaskSpec()
-    model = a_model(SPECS["rope"], vocabulary_size(task)).double()
+    model = a_model(SPECS["rope"], task_of(task).vocabulary_size).double()
     inputs = lengthen(task, 40, n_prefixes=2, n_sequences=6, seed=0)
     frame = head_rows(model, inputs, [17, 40], n_sequences=6, step=7)
     assert frame.height == 2 * 2 * 3 * 2

@@ -16,9 +16,9 @@ from ops.scores.accuracy import answers
 from ops.scores.heads import head_details, score_heads
 from ops.spec.ablation import AblationSpec, SlidingBandSpec
 from ops.spec.model import ModelSpec
-from ops.spec.study import SpecError, parse_study
-from ops.spec.task import NumberTaskSpec
-from ops.tasks.number import generate, vocabulary_size
+from ops.spec.study import SpecError
+from ops.tasks.number import NumberTaskSpec, generate, vocabulary_size
+from ops.tasks.registry import parse_study
 from warehouse.tables import frame_for
 
 SPEC = ModelSpec(n_layers=3, n_heads=2, width=32, initial_std=0.3)  # 8 planes a head

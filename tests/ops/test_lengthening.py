@@ -5,9 +5,11 @@ import pytest
 import torch
 
 from ops.length.lengthening import joined, lengthen, move_answers, solve_lengthened
-from ops.spec.task import LetterMatchedTaskSpec, LetterTaskSpec, NumberTaskSpec
+from ops.tasks.letter import LetterTaskSpec
+from ops.tasks.letter_matched import LetterMatchedTaskSpec
+from ops.tasks.number import NumberTaskSpec
 from ops.tasks.pairs import lefts_and_rights
-from ops.tasks.registry import solve, vocabulary_size
+from ops.tasks.task import task_of
 
 TASKS = {
     "number": NumberTaskSpec(),
@@ -31,7 +33,7 @@ def test_the_oracle_finds_the_path_of_every_inert_input(made, n):
     task, inputs = made
     ids = joined(inputs, task.sequence_length + n)
     assert ids.min() >= 1
-    assert ids.max() < vocabulary_size(task)
+    assert ids.max() < task_of(task).vocabulary_size
     solution = solve_lengthened(task, ids.flatten(0, 1))
     assert torch.equal(solution.answer, inputs.labels.flatten())
     assert torch.equal(solution.chain, torch.where(inputs.chain < 0, -1, inputs.chain + n).flatten(0, 1))
@@ -42,7 +44,7 @@ def test_the_oracle_finds_the_path_of_every_active_input(made, n):
     task, inputs = made
     moved = move_answers(task, inputs, task.sequence_length + n, seed=5)
     assert moved.ids.min() >= 1
-    assert moved.ids.max() < vocabulary_size(task)
+    assert moved.ids.max() < task_of(task).vocabulary_size
     solution = solve_lengthened(task, moved.ids.flatten(0, 1))
     assert torch.equal(solution.answer, inputs.labels.flatten())
     assert torch.equal(solution.chain, moved.chain.flatten(0, 1))
@@ -50,7 +52,7 @@ def test_the_oracle_finds_the_path_of_every_active_input(made, n):
 
 def test_sequences_alone_are_inputs_of_the_task(made):
     task, inputs = made
-    solution = solve(task, inputs.ids.flatten(0, 1))
+    solution = task_of(task).solve(inputs.ids.flatten(0, 1))
     assert torch.equal(solution.answer, inputs.labels.flatten())
     assert torch.equal(solution.chain, inputs.chain.flatten(0, 1))
 
@@ -90,7 +92,7 @@ def test_no_prefix_pair_has_a_left_letter_of_a_path_behind_it(name):
         }
         assert not on_path & set(left[p].tolist())
         assert len(on_path) == task.hops[-1]
-        assert len(set(left[p].tolist())) == task.n_letters - task.hops[-1]
+        assert len(set(left[p].tolist())) == task.alphabet - task.hops[-1]
     assert len({tuple(sorted(set(left[p].tolist()))) for p in range(6)}) > 1
 
 

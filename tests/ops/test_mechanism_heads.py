@@ -8,15 +8,16 @@ import torch
 
 from ops.mechanism.discrepancy import logit_gaps, trained_discrepancy_frame
 from ops.mechanism.flow import flow_agreement_frame, information_flow_frame
-from ops.mechanism.geometry import qk_plane_frame, token_kinds
+from ops.mechanism.geometry import qk_plane_frame
 from ops.mechanism.patching import donors, patched_answers, record, value_patching_frame
 from ops.mechanism.placed import placed_logits
 from ops.mechanism.variants import VARIANTS, variants_frames
 from ops.model.gptj import GPTJ
 from ops.scores.heads import score_heads
 from ops.spec.model import ModelSpec
-from ops.spec.task import LetterTaskSpec, NumberTaskSpec
-from ops.tasks.registry import generate, solve, vocabulary_size
+from ops.tasks.letter import LetterTaskSpec
+from ops.tasks.number import NumberTaskSpec
+from ops.tasks.task import task_of
 from warehouse.tables import TABLES, frame_for
 
 NUMBER = NumberTaskSpec(hops=(1, 2), n_letters=12)
@@ -26,7 +27,7 @@ LETTER = LetterTaskSpec(hops=(1, 2))
 def random_model(task, n_heads: int = 2, rotary_dims: int | None = None) -> GPTJ:
     torch.manual_seed(0)
     spec = ModelSpec(n_layers=3, n_heads=n_heads, width=32, rotary_dims=rotary_dims, initial_std=0.4)
-    return GPTJ(spec, vocabulary_size(task)).double().eval()
+    return GPTJ(spec, task_of(task).vocabulary_size).double().eval()
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def index_model() -> GPTJ:
     Two constant coordinates ±C dwarf the others, so LayerNorm divides by the same number everywhere, and its gain
     undoes that. A layer adds the letter eight times over: the largest other coordinate is what a position holds.
     """
-    size = vocabulary_size(NUMBER)
+    size = task_of(NUMBER).vocabulary_size
     width, large = 2 * ((size + 4) // 2), 1e5
     spec = ModelSpec(n_layers=3, n_heads=1, width=width, dropout=0.0, frequencies_present=(1,))
     model = GPTJ(spec, size).double().eval()
@@ -68,7 +69,7 @@ def index_model() -> GPTJ:
 
 @pytest.fixture(scope="module")
 def sequences():
-    return generate(NUMBER, 120, 5)
+    return task_of(NUMBER).generate(120, seed=5)
 
 
 def test_the_built_model_solves_the_task_and_its_flow_is_the_ideal_one(index_model, sequences):
@@ -118,16 +119,16 @@ def test_the_answer_follows_the_edges_that_carry_it_and_no_others(index_model, s
 
 @pytest.mark.parametrize("task", [NUMBER, LETTER], ids=lambda task: task.name)
 def test_donors_differ_in_the_answer_alone(task):
-    drawn = generate(task, 400, 2)
+    drawn = task_of(task).generate(400, seed=2)
     other = donors(drawn, task, torch.Generator().manual_seed(3))
-    solution = solve(task, other)
+    solution = task_of(task).solve(other)
     assert torch.equal(solution.chain, drawn.chain)
     assert not (solution.answer == drawn.labels).any()
     assert torch.equal((other != drawn.ids).sum(1), torch.ones(400).long())
 
 
 def test_patching_against_a_forward_with_the_value_put_in_by_hand():
-    model, drawn = random_model(NUMBER), generate(NUMBER, 30, 4)
+    model, drawn = random_model(NUMBER), task_of(NUMBER).generate(30, seed=4)
     other = donors(drawn, NUMBER, torch.Generator().manual_seed(1))
     target = drawn.chain.gather(1, drawn.hops[:, None])[:, 0]
     reader = torch.full((30,), 16)
@@ -160,7 +161,7 @@ def test_patching_against_a_forward_with_the_value_put_in_by_hand():
 def test_placed_logits_give_the_scores(rotary_dims):
     from ops.scores.closed_form import swap_scores
 
-    model, drawn = random_model(NUMBER, rotary_dims=rotary_dims), generate(NUMBER, 12, 4)
+    model, drawn = random_model(NUMBER, rotary_dims=rotary_dims), task_of(NUMBER).generate(12, seed=4)
     expected = score_heads(model, drawn.ids, "last", taus=(1e-2,))
     with torch.inference_mode():
         for state in model.layers(drawn.ids):
@@ -182,9 +183,9 @@ def test_bounds_and_variants_of_a_random_and_of_a_positional_model(index_model, 
 
 @pytest.mark.parametrize("task", [NUMBER, LETTER], ids=lambda task: task.name)
 def test_planes(task):
-    model, drawn = random_model(task), generate(task, 20, 4)
+    model, drawn = random_model(task), task_of(task).generate(20, seed=4)
     frame = qk_plane_frame(model, drawn, drawn, task, 3)
-    assert len(token_kinds(task)) == vocabulary_size(task)
+    assert len(task_of(task).mechanism.token_kinds) == task_of(task).vocabulary_size
     assert frame.height == 20 * 17 * 3 * 2 * 2
     row = frame.filter((pl.col("layer") == 1) & (pl.col("head") == 1) & (pl.col("role") == "key")).row(40, named=True)
     state = list(model.layers(drawn.ids))[1]
@@ -195,7 +196,7 @@ def test_planes(task):
 
 
 def test_gaps_of_trained_heads():
-    model, drawn = random_model(LETTER), generate(LETTER, 6, 4)
+    model, drawn = random_model(LETTER), task_of(LETTER).generate(6, seed=4)
     gaps = logit_gaps(model, drawn.ids)
     with torch.inference_mode():
         for state in model.layers(drawn.ids):

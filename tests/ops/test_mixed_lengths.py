@@ -16,10 +16,12 @@ from ops.length.mixed import MixedLengths, fit_mixed
 from ops.model.checkpoint import load_checkpoint
 from ops.spec.mixed_lengths import MixedLengthsSpec
 from ops.spec.model import ModelSpec
-from ops.spec.task import LetterMatchedTaskSpec, LetterTaskSpec, NumberTaskSpec
 from ops.spec.training import TrainingSpec
+from ops.tasks.letter import LetterTaskSpec
+from ops.tasks.letter_matched import LetterMatchedTaskSpec
+from ops.tasks.number import NumberTaskSpec
 from ops.tasks.pairs import lefts_and_rights
-from ops.tasks.registry import generate, vocabulary_size
+from ops.tasks.task import task_of
 from ops.training import fit as fit_module
 from ops.training.data import BatchOrder, TrainingData
 from ops.training.resume import OtherTraining
@@ -39,8 +41,8 @@ TRAINING = TrainingSpec(steps=12, batch_size=8, learning_rate=3e-3, warmup_steps
 def arguments(workdir, **changes):
     return {
         "task": SMALL,
-        "train": generate(SMALL, 300, 1),
-        "validation": generate(SMALL, 60, 2),
+        "train": task_of(SMALL).generate(300, seed=1),
+        "validation": task_of(SMALL).generate(60, seed=2),
         "mixed_lengths": RANGE,
         "model": ModelSpec(n_layers=1, width=16, dropout=0.1),
         "training": TRAINING,
@@ -61,7 +63,7 @@ def bytes_of(result):
 @pytest.mark.parametrize("name", TASKS)
 def test_the_oracle_solves_every_lengthened_row(name):
     task = TASKS[name]
-    train = generate(task, 400, 5)
+    train = task_of(task).generate(400, seed=5)
     spec = MixedLengthsSpec(shortest=task.sequence_length, longest=task.sequence_length + 47)
     mixed, order = MixedLengths(task, train, spec, seed=4), BatchOrder(400, 64, seed=4)
     for step in range(40):
@@ -70,7 +72,7 @@ def test_the_oracle_solves_every_lengthened_row(name):
         ids = torch.cat((prefixes, train.ids[rows]), 1)
         assert ids.shape == (64, mixed.length(step))
         assert ids.min() >= 1
-        assert ids.max() < vocabulary_size(task)
+        assert ids.max() < task_of(task).vocabulary_size
         solution = solve_lengthened(task, ids)
         assert torch.equal(solution.answer, train.labels[rows])
         chain = train.chain[rows]
@@ -78,7 +80,7 @@ def test_the_oracle_solves_every_lengthened_row(name):
 
 
 def test_lengths_are_uniform_over_the_whole_range():
-    mixed = MixedLengths(SMALL, generate(SMALL, 16, 0), RANGE, seed=0)
+    mixed = MixedLengths(SMALL, task_of(SMALL).generate(16, seed=0), RANGE, seed=0)
     counts = np.bincount([mixed.length(step) for step in range(4_500)], minlength=15)
     assert counts[:6].sum() == 0
     assert np.abs(counts[6:] - 500).max() < 100  # 4.7 standard deviations
@@ -86,7 +88,7 @@ def test_lengths_are_uniform_over_the_whole_range():
 
 def test_tokens_are_uniform_and_rows_share_no_prefix():
     task = LetterTaskSpec()
-    train = generate(task, 4_000, 1)
+    train = task_of(task).generate(4_000, seed=1)
     mixed = MixedLengths(task, train, MixedLengthsSpec(shortest=57, longest=57), seed=0)
     prefixes = mixed.prefixes(0, np.arange(4_000))
     assert len(prefixes.unique(dim=0)) == 4_000
@@ -101,7 +103,7 @@ def test_tokens_are_uniform_and_rows_share_no_prefix():
 
 def test_what_is_drawn_depends_on_seed_and_step_alone():
     task = LetterMatchedTaskSpec()
-    train, spec, rows = generate(task, 64, 1), MixedLengthsSpec(shortest=17, longest=64), np.arange(20)
+    train, spec, rows = task_of(task).generate(64, seed=1), MixedLengthsSpec(shortest=17, longest=64), np.arange(20)
     one, same, other = (MixedLengths(task, train, spec, seed) for seed in (7, 7, 8))
     drawn = [one.prefixes(step, rows) for step in range(30)]
     for step in reversed(range(30)):
@@ -167,7 +169,7 @@ def test_a_folder_of_other_lengths_or_of_one_length_is_refused(tmp_path):
     with pytest.raises(OtherTraining):
         fit_module.fit(
             task_data=data,
-            vocabulary_size=vocabulary_size(SMALL),
+            vocabulary_size=task_of(SMALL).vocabulary_size,
             model=given["model"],
             training=TRAINING,
             seed=3,
@@ -180,10 +182,10 @@ def test_a_folder_of_other_lengths_or_of_one_length_is_refused(tmp_path):
 def test_a_small_model_learns_at_every_length(tmp_path):
     training = TrainingSpec(steps=400, batch_size=32, learning_rate=5e-3, warmup_steps=20, checkpoint_every=None)
     model = ModelSpec(n_layers=2, width=32, dropout=0.0)
-    train = generate(SMALL, 4_000, 1)
+    train = task_of(SMALL).generate(4_000, seed=1)
     result = fit_mixed(**arguments(tmp_path, training=training, model=model, train=train))
     trained = load_checkpoint(result.checkpoints[400])
-    test = generate(SMALL, 300, 9)
+    test = task_of(SMALL).generate(300, seed=9)
     for length in (6, 10, 14):
         one = MixedLengths(SMALL, test, MixedLengthsSpec(shortest=length, longest=length), seed=1)
         ids = torch.cat((one.prefixes(0, np.arange(300)), test.ids), 1)
@@ -192,12 +194,12 @@ def test_a_small_model_learns_at_every_length(tmp_path):
 
 
 def test_what_cannot_be_lengthened_is_refused(tmp_path):
-    train = generate(SMALL, 8, 0)
+    train = task_of(SMALL).generate(8, seed=0)
     with pytest.raises(ValueError, match="shortest is 5, but a sequence has 6"):
         MixedLengths(SMALL, train, MixedLengthsSpec(shortest=5, longest=9), seed=0)
     full = LetterMatchedTaskSpec(target_window=1, pre_target_window=3, hops=(4,))
     with pytest.raises(ValueError, match="may use all 4 letters"):
-        MixedLengths(full, generate(full, 8, 0), RANGE, seed=0)
+        MixedLengths(full, task_of(full).generate(8, seed=0), RANGE, seed=0)
     with pytest.raises(ValueError, match=r"training\.compile"):
         fit_mixed(**arguments(tmp_path, training=TRAINING.model_copy(update={"compile": True})))
 

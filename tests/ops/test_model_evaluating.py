@@ -25,8 +25,8 @@ from ops.spec.ablation import AblationSpec
 from ops.spec.evaluation import ScoringSpec
 from ops.spec.extrapolation import ActiveSpec
 from ops.spec.model import ModelSpec
-from ops.spec.task import NumberTaskSpec
 from ops.tasks import number
+from ops.tasks.number import NumberTaskSpec
 
 TASK = NumberTaskSpec()
 SEQUENCES = number.generate(48, seed=1)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.spec.study import SpecError, parse_study
+from ops.spec.study import SpecError
+from ops.tasks.registry import parse_study
 
 HEAD = "study: s\ndescription: d\ndefaults: {task: {n_test: 4000}}\n"
 GRID = (

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ops.spec.study import SpecError, parse_study
+from ops.spec.study import SpecError
+from ops.tasks.registry import parse_study
 
 FILES = {path.name: path.read_text() for path in sorted((File(__file__).parents[2] / "pipeline/experiments").glob("*"))}
 SHIPPED = {name: yaml.safe_load(text) for name, text in FILES.items() if name.endswith(".yaml")}

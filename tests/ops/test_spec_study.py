@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.spec.model import ModelSpec
-from ops.spec.study import ExperimentSpec, SpecError, canonical_json, parse_study
+from ops.spec.study import ExperimentSpec, SpecError, canonical_json
+from ops.tasks.registry import known_tasks, parse_study
 
 GOOD = """
 study: small
@@ -35,7 +36,7 @@ def test_defaults_are_merged_and_exponents_are_numbers():
 def test_an_experiment_survives_its_own_json():
     for experiment in parse_study(GOOD, "small.yaml").experiments:
         text = canonical_json(experiment.model_dump(mode="json"))
-        again = ExperimentSpec.model_validate_json(text)
+        again = ExperimentSpec.model_validate_json(text, context={"tasks": known_tasks()})
         assert again == experiment
         assert canonical_json(again.model_dump(mode="json")) == text
 

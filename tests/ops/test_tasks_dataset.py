@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ops.spec.task import LetterMatchedTaskSpec, LetterTaskSpec, NumberTaskSpec
-from ops.tasks import letter, number, registry
+from ops.tasks import letter, number
 from ops.tasks.dataset import (
     SPLITS,
     balance,
@@ -17,7 +16,11 @@ from ops.tasks.dataset import (
     split_seed,
     stratified_sample,
 )
+from ops.tasks.letter import LetterTaskSpec
+from ops.tasks.letter_matched import LetterMatchedTaskSpec
+from ops.tasks.number import NumberTaskSpec
 from ops.tasks.sequences import Sequences
+from ops.tasks.task import task_of
 
 SIZES = {"n_train": 3000, "n_validation": 400, "n_test": 1000}
 TASKS = [NumberTaskSpec(**SIZES), LetterTaskSpec(**SIZES), LetterMatchedTaskSpec(**SIZES)]
@@ -34,7 +37,7 @@ def test_splits_have_their_sizes_and_are_solved_and_balanced(task):
     for split, n in zip(SPLITS, SIZES.values(), strict=True):
         sequences = dataset[split]
         assert len(sequences.ids) == n
-        assert torch.equal(registry.solve(task, sequences.ids).chain, sequences.chain)
+        assert torch.equal(task_of(task).solve(sequences.ids).chain, sequences.chain)
         found = balance(task, sequences)
         assert found["most"] - found["least"] <= 1
         assert found["cells"] == 4 * 8 * {"number": 120, "letter": 64, "letter_matched": 128}[task.name]

@@ -12,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from ops.spec.task import LetterMatchedTaskSpec, LetterTaskSpec, NumberTaskSpec
-from ops.tasks import letter, letter_matched, number, registry
+from ops.tasks import letter, letter_matched, number
+from ops.tasks.letter import LetterTaskSpec
+from ops.tasks.letter_matched import LetterMatchedTaskSpec
+from ops.tasks.number import NumberTaskSpec
+from ops.tasks.task import task_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -67,14 +70,14 @@ def specs(draw, names=("number", "letter", "letter_matched")):
 
 
 def decoded(task, sequences):
-    words = registry.vocabulary(task)
+    words = task_of(task).vocabulary
     return [[words[i] for i in row] for row in sequences.ids.tolist()], [words[i] for i in sequences.labels.tolist()]
 
 
 @settings(max_examples=120, deadline=None)
 @given(specs(), st.integers(1, 120), st.integers(0, 2**32))
 def test_every_path_is_unique_and_ends_at_the_label(task, n, seed):
-    sequences = registry.generate(task, n, seed)
+    sequences = task_of(task).generate(n, seed=seed)
     rows, labels = decoded(task, sequences)
     window = task.target_window
     assert sequences.ids.shape == (n, task.sequence_length)
@@ -105,23 +108,23 @@ def test_every_path_is_unique_and_ends_at_the_label(task, n, seed):
 @settings(max_examples=60, deadline=None)
 @given(specs(), st.integers(1, 3000), st.integers(0, 2**32))
 def test_solver_agrees_with_the_generator(task, n, seed):
-    sequences = registry.generate(task, n, seed)
-    solution = registry.solve(task, sequences.ids)
+    sequences = task_of(task).generate(n, seed=seed)
+    solution = task_of(task).solve(sequences.ids)
     assert torch.equal(solution.answer, sequences.labels)
     assert torch.equal(solution.chain, sequences.chain)
-    assert int(sequences.ids.max()) < registry.vocabulary_size(task) == len(registry.vocabulary(task))
+    assert int(sequences.ids.max()) < task_of(task).vocabulary_size == len(task_of(task).vocabulary)
     assert int(sequences.ids.min()) > 0
 
 
 @settings(max_examples=60, deadline=None)
 @given(specs(), st.integers(1, 3000), st.integers(0, 2**32))
 def test_cells_are_balanced_to_one(task, n, seed):
-    sequences = registry.generate(task, n, seed)
+    sequences = task_of(task).generate(n, seed=seed)
     window = task.target_window
     if task.name == "number":
         answers = [i + task.sequence_length for i in range(task.n_letters)]
     else:
-        answers = range(1, 1 + task.n_letters * task.n_digits)
+        answers = range(1, 1 + task.alphabet * task.n_digits)
     hops, labels = sequences.hops.tolist(), sequences.labels.tolist()
     targets = [max(c for c in chain if c != -1 and c < window) for chain in sequences.chain.tolist()]
 
@@ -144,7 +147,7 @@ def test_cells_are_balanced_to_one(task, n, seed):
 def test_matched_pair_shares_its_pointer_graphs(task, n, seed):
     shared = {"target_window": task.target_window, "pre_target_window": task.pre_target_window, "hops": task.hops}
     matched = LetterMatchedTaskSpec(**shared, n_digits=5)
-    a, b = registry.generate(task, n, seed), registry.generate(matched, n, seed)
+    a, b = task_of(task).generate(n, seed=seed), task_of(matched).generate(n, seed=seed)
     assert torch.equal(a.chain, b.chain)
     assert torch.equal(a.hops, b.hops)
     for numbers, pairs in zip(decoded(task, a)[0], decoded(matched, b)[0], strict=True):
@@ -162,8 +165,8 @@ def test_matched_pair_shares_its_pointer_graphs(task, n, seed):
     ids=lambda task: task.name,
 )
 def test_large_windows_and_alphabets(task):
-    sequences = registry.generate(task, 50, 1)
-    solution = registry.solve(task, sequences.ids)
+    sequences = task_of(task).generate(50, seed=1)
+    solution = task_of(task).solve(sequences.ids)
     assert torch.equal(solution.answer, sequences.labels)
     assert torch.equal(solution.chain, sequences.chain)
 
@@ -201,18 +204,18 @@ def test_published_examples():
     task = NumberTaskSpec(target_window=3, pre_target_window=5, n_letters=3)
     small = number.vocabulary(task)
     ids = torch.tensor([[small.index(token) for token in ["c", "b", "a", "1", "4", "1", "3", "2", "1"]]])
-    assert small[number.solve(ids, task).answer[0]] == "c"
+    assert small[number.solve(ids, spec=task).answer[0]] == "c"
     task = LetterTaskSpec(target_window=3, pre_target_window=5, n_letters=9)
     pairs = letter.vocabulary(task)
     ids = torch.tensor([[pairs.index(token) for token in ["c2", "b1", "a3", "fa", "ec", "de", "hf", "gd", "ig"]]])
-    solution = letter.solve(ids, task)
+    solution = letter.solve(ids, spec=task)
     assert pairs[solution.answer[0]] == "c2"
     assert solution.chain.tolist() == [[8, 7, 5, 4, 0]]
 
 
 def test_vocabularies():
     words = number.vocabulary()
-    assert words[:3] == ["<pad>", "1", "2"]
+    assert words[:3] == ("<pad>", "1", "2")
     assert (words[16], words[17], words[42], words[43], words[136]) == ("16", "a", "z", "aa", "dp")
     pairs = letter.vocabulary()
     assert (pairs[1], pairs[64], pairs[65], pairs[128]) == ("a1", "h8", "aa", "hh")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from ops.spec.task import LetterTaskSpec, NumberTaskSpec
+from ops.tasks.letter import LetterTaskSpec
+from ops.tasks.number import NumberTaskSpec
 from ops.theory import constructions as build
 from ops.theory import discrepancy as d
 

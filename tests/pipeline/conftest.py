@@ -8,7 +8,8 @@ import dagster as dg
 import pytest
 
 from assets.builder import StoreResource
-from ops.spec.study import StudySpec, parse_study
+from ops.spec.study import StudySpec
+from ops.tasks.registry import parse_study
 from pipeline.factory import build_assets
 from pipeline.jobs import build_jobs
 

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from assets.claims import claim_results, declared_claims, json_rows
-from ops.spec.study import parse_study
+from ops.tasks.registry import parse_study
 
 THEORY = """
 study: bounds

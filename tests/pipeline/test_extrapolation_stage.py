@@ -2,7 +2,7 @@
 
 import duckdb
 
-from ops.spec.study import parse_study
+from ops.tasks.registry import parse_study
 
 LENGTH = """
   length:

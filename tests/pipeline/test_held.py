@@ -5,7 +5,7 @@ import pytest
 from assets.held import Held
 from assets.registry import STAGES
 from assets.stage import Plans
-from ops.spec.study import parse_study
+from ops.tasks.registry import parse_study
 from pipeline.plans import replicates
 from warehouse.reading import read_only
 from warehouse.store import Store

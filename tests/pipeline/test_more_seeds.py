@@ -3,7 +3,8 @@
 import dagster as dg
 import pytest
 
-from ops.spec.study import SpecError, parse_study
+from ops.spec.study import SpecError
+from ops.tasks.registry import parse_study
 from pipeline.factory import build_assets
 from pipeline.jobs import build_jobs
 from pipeline.resources import RESOURCES

@@ -1,15 +1,13 @@
 """The letter task: a pair (x, y) points to the earlier pair whose left letter is y.
 
-Letters of the chain occur nowhere else, which is what makes the path unique, and what gives the answer away
-(ops/tasks/shortcuts.py). Source: arXiv 2605.31558 §2.1, App. B.
+Letters of the chain are on no other left, which is what makes the path unique. As published they are on no other right
+either, which is what gives the answer away (ops/tasks/pair_shortcuts.py). Source: arXiv 2605.31558 §2.1, App. B.
 """
 
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
-from torch import Tensor
 
-from ops.spec.task import LetterTaskSpec
 from ops.tasks.graph import (
     Encoding,
     HopClass,
@@ -19,18 +17,23 @@ from ops.tasks.graph import (
     generate_from_graphs,
     sorted_rows,
 )
-from ops.tasks.pairs import pair_vocabulary, pair_vocabulary_size, solve_pairs
-from ops.tasks.sequences import Seed, Sequences, Solution
+from ops.tasks.letter.spec import LetterTaskSpec
+from ops.tasks.pairs import PairTask
+from ops.tasks.sequences import Seed, Sequences
 
-PAPER_SIZE = LetterTaskSpec()
+
+class LetterTask(PairTask[LetterTaskSpec]):
+    """Pairs with a graph of their own."""
+
+    def generate(self, n: int, *, seed: Seed) -> Sequences:
+        """n sequences, shuffled, balanced (±1) over hops × target position × answer letter × digit.
+
+        Raises ValueError if n < 1.
+        """
+        return generate_from_graphs(self.spec, n, seed, _encoding)
 
 
-def generate(n: int, *, seed: Seed, task: LetterTaskSpec = PAPER_SIZE) -> Sequences:
-    """n sequences of the letter task, shuffled, balanced (±1) over hops × target position × answer letter × digit.
-
-    Raises ValueError if n < 1.
-    """
-    return generate_from_graphs(task, n, seed, _encoding)
+TASK = LetterTask
 
 
 def _encoding(task: LetterTaskSpec, graph_rng: np.random.Generator, rng: np.random.Generator) -> Encoding:
@@ -48,8 +51,9 @@ def _encoding(task: LetterTaskSpec, graph_rng: np.random.Generator, rng: np.rand
         left = np.stack([among_others(rng, n_letters, n_rows, taken) for _ in range(length)])
         right = np.empty_like(left)
         right[:window] = rng.integers(0, n_digits, (window, n_rows), dtype=np.int16)
+        off_chain = () if task.may_point_onto_chain else taken
         for position in range(window, length):
-            right[position] = among_others(rng, n_letters, n_rows, taken)
+            right[position] = among_others(rng, n_letters, n_rows, off_chain)
         for link, letter in enumerate(chain_letters):
             right[chain[link], row] = letter
             left[chain[link + 1], row] = letter
@@ -63,21 +67,3 @@ def _encoding(task: LetterTaskSpec, graph_rng: np.random.Generator, rng: np.rand
         return tokens
 
     return encode
-
-
-def solve(ids: Tensor, task: LetterTaskSpec = PAPER_SIZE) -> Solution:
-    """Follows the letters of `ids` (integers, (n, position)) from the last token to a target pair.
-
-    Raises ValueError as `pairs.solve_pairs` does.
-    """
-    return solve_pairs(ids, task)
-
-
-def vocabulary_size(task: LetterTaskSpec = PAPER_SIZE) -> int:
-    """Number of token ids, padding included."""
-    return pair_vocabulary_size(task)
-
-
-def vocabulary(task: LetterTaskSpec = PAPER_SIZE) -> list[str]:
-    """Readable tokens by id: "<pad>", "a1", "a2", …, "aa", "ab", …"""
-    return pair_vocabulary(task)

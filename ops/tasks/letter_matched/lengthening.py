@@ -1,0 +1,5 @@
+"""Longer inputs, as in all tasks of pairs."""
+
+from ops.tasks.pair_lengthening import PairsInFront
+
+LENGTHENING = PairsInFront

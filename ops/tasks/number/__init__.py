@@ -1,0 +1,13 @@
+"""The number task: its spec, and generate, solve, vocabulary and vocabulary_size once they are asked for."""
+
+from typing import TYPE_CHECKING
+
+from ops.tasks.functions import functions, when_asked
+from ops.tasks.number.spec import NumberTaskSpec
+
+__all__ = ["NumberTaskSpec", "generate", "solve", "vocabulary", "vocabulary_size"]
+
+if TYPE_CHECKING:
+    generate, solve, vocabulary, vocabulary_size = functions(NumberTaskSpec)
+
+__getattr__ = when_asked(__name__, NumberTaskSpec)
