@@ -91,7 +91,7 @@ def test_every_module_of_training_either_decides_or_is_known_not_to():
     checkpoints = next(stage for stage in STAGES if stage.name == "checkpoints")
     folder = Path(ops.training.__file__).parent
     modules = {f"ops.training.{path.stem}" for path in folder.glob("*.py") if path.stem != "__init__"}
-    decides = set(modules_of(checkpoints.code)) & modules
+    decides = set(modules_of(checkpoints.modules(experiment()))) & modules
     assert decides | TELLS_OR_PROTECTS == modules
     assert not decides & TELLS_OR_PROTECTS
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ops.spec.study import SpecError, parse_study
+from ops.spec.study import SpecError
+from ops.tasks.registry import parse_study
 
 
 @pytest.mark.parametrize(

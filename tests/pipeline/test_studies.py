@@ -194,10 +194,10 @@ def test_a_folder_that_is_named_twice_is_read_once(tmp_path, monkeypatch):
     assert names.count("one") == names.count("quick") == 1
 
 
-@pytest.mark.parametrize(("folder", "words"), [("~nobody_here/x", "no such folder"), ("f" * 300, "too long")])
+@pytest.mark.parametrize(("folder", "words"), [("~nobody_here/x", "nobody's home"), ("f" * 300, "more than 255 bytes")])
 def test_a_folder_that_cannot_be_read_is_one_sentence(folder, words, monkeypatch):
     monkeypatch.setenv("ROPEWALK_EXPERIMENTS", folder)
-    with pytest.raises(StudyError, match=rf"^{folder[:9]}.*{words}.*correct.*ROPEWALK_EXPERIMENTS$"):
+    with pytest.raises(StudyError, match=rf"^ROPEWALK_EXPERIMENTS.*{words}.*; (write|choose) .*$"):
         declared_studies()
 
 
