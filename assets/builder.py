@@ -10,9 +10,21 @@ import dagster as dg
 
 from assets import preview
 from assets.provenance import provenance
-from assets.stage import Check, Computed, Replicate, Stage, Verdict, Work, every_verdict, plan
+from assets.stage import (
+    Check,
+    Computed,
+    Replicate,
+    Stage,
+    Verdict,
+    Work,
+    every_verdict,
+    parts_of_key,
+    refuse_changed_reads,
+)
+from warehouse.code import refuse_edited_code
 from warehouse.durable import second_name
-from warehouse.keys import refuse_edited_code
+from warehouse.explain import computed_again
+from warehouse.keys import code_of
 from warehouse.store import Artifact, Store
 from warehouse.tables import TABLES, frame_for, write_table
 
@@ -31,20 +43,18 @@ class StoreResource(dg.ConfigurableResource):
         return Store(Path(self.root)) if self.root else Store.from_environment()
 
 
-def asset_key(replicate: Replicate, stage: Stage) -> dg.AssetKey:
+def asset_key(replicate: Replicate, stage: str) -> dg.AssetKey:
     """`[experiment, stage_s<seed>]`: the UI's nodes show the last part alone, so the seed belongs in it."""
-    return dg.AssetKey([replicate.experiment.name, f"{stage.name}_s{replicate.seed}"])
+    return dg.AssetKey([replicate.experiment.name, f"{stage}_s{replicate.seed}"])
 
 
-def stage_asset(stage: Stage, stages: Sequence[Stage], replicate: Replicate, specs: str) -> dg.AssetsDefinition:
-    """The asset of one stage of one replicate. `specs` is the digest of all declared studies."""
-    keys = plan(replicate, stages)
-    by_name = {each.name: each for each in stages}
-    key = asset_key(replicate, stage)
+def stage_asset(stage: Stage, replicate: Replicate, keys: Mapping[str, str], specs: str) -> dg.AssetsDefinition:
+    """The asset of one stage of one replicate, whose plan is `keys`. `specs` is the digest of all loaded studies."""
+    key = asset_key(replicate, stage.name)
 
     @dg.asset(
         key=key,
-        deps=[asset_key(replicate, by_name[name]) for name in stage.inputs],
+        deps=[asset_key(replicate, name) for name in stage.inputs],
         group_name=replicate.experiment.name,
         code_version=keys[stage.name],
         description=f"{stage.description}\n\nExperiment {replicate}.",
@@ -92,9 +102,13 @@ def get_or_compute(
             context.log.info(f"{stage.name} of {replicate}: another process has just computed it ({key[:12]})")
             return artifact, "hit"
         refuse_edited_code(stage.modules(replicate.experiment))
+        refuse_changed_reads(stage, replicate, keys)
         context.log.info(f"{stage.name} of {replicate}: computing ({key[:12]})")
+        if why := computed_again(store, parts_of_key(stage, replicate, keys)):
+            context.log.info(f"{stage.name} of {replicate}: computed again: {why}")
         began = time.monotonic()
         computed = stage.compute(Work(replicate, inputs, folder, context.log.info, observer(context)))
+        refuse_changed_reads(stage, replicate, keys)
         return publish(store, stage, replicate, keys, computed, folder, time.monotonic() - began), "miss"
 
 
@@ -136,7 +150,8 @@ def publish(
         write,
         spec=stage.spec(replicate),
         inputs={name: keys[name] for name in stage.inputs},
-        provenance=provenance(wall_s),
+        code=code_of(stage.modules(replicate.experiment)),
+        provenance=provenance(wall_s) | {"declares": declares(replicate)},
         summary={
             **computed.summary,
             "rows": rows,
@@ -144,6 +159,14 @@ def publish(
             "curves": {name: list(values) for name, values in computed.curves.items()},
         },
     )
+
+
+def declares(replicate: Replicate) -> dict[str, Any]:
+    """The replicate's row of table `experiments` as far as its declaration fixes it: the store explains itself."""
+    from warehouse.catalog import experiment_row
+
+    row = experiment_row(replicate.experiment, replicate.seed, key=None, n_parameters=None)
+    return {name: value for name, value in row.items() if name not in ("key", "n_parameters")}
 
 
 def result(

@@ -1,24 +1,22 @@
 """Asset `charts`: every figure as a file of its own, fed by one SQL view."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from assets.results import DATABASE, WAREHOUSE_CODE, Result, current_warehouse, get_or_write, result_asset
-from assets.stage import Replicate, Stage
+from assets.stage import Plans
 from warehouse.keys import stage_key
 from warehouse.store import Artifact, Store
 
 CODE = ("warehouse.charts.figures",)
 
 
-def current_charts(
-    context: dg.AssetExecutionContext, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]
-) -> tuple[Artifact, str]:
+def current_charts(context: dg.AssetExecutionContext, store: Store, plans: Plans) -> tuple[Artifact, str]:
     """The figures over the database of this moment."""
-    warehouse, _ = current_warehouse(context, store, replicates, stages)
+    warehouse, _ = current_warehouse(context, store, plans)
     inputs = {"warehouse": warehouse.key}
 
     def write(folder: Path) -> Mapping[str, Any]:
@@ -50,6 +48,6 @@ CHARTS = Result(
 )
 
 
-def charts_asset(replicates: Sequence[Replicate], stages: Sequence[Stage], specs: str) -> dg.AssetsDefinition:
+def charts_asset(plans: Plans, specs: str) -> dg.AssetsDefinition:
     """The asset `charts`, store/charts/*.svg, *.png and *.vl.json."""
-    return result_asset(CHARTS, ["warehouse"], replicates, stages, specs)
+    return result_asset(CHARTS, ["warehouse"], plans, specs)

@@ -101,7 +101,7 @@ def load(checkpoints: "Artifact", step: int) -> "GPTJ":
 CHECKPOINTS = Stage(
     name="checkpoints",
     description="The trained model: its weights at every checkpoint step (safetensors), and the training log.",
-    code=("ops.training.fit", "ops.tasks.registry"),
+    code=("ops.training.recipe", "ops.training.weights", "ops.tasks.registry"),
     reads=lambda experiment: (
         {
             "model": experiment.model.model_dump(mode="json"),
@@ -115,5 +115,5 @@ CHECKPOINTS = Stage(
     checks=(Check("checkpoints_distinct", "Every declared checkpoint step has weights, and no two are equal."),),
     kinds=("torch", "lightning", "safetensors"),
     exclusive=True,
-    code_if={"mixed_lengths": ("ops.length.mixed",)},
+    code_if={"mixed_lengths": ("ops.length.mixed::MixedLengths", "ops.length.mixed::LengthenBatches")},
 )

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from assets.model_identity import model_identity, warn_of_unpinned
 from assets.stage import Check, Computed, Stage, Verdict, Work
-from ops.language_models.identity import identity
 from ops.spec.language_models import (
     BindingPromptsSpec,
     LanguageModelExperiment,
@@ -34,6 +34,7 @@ def compute(work: Work) -> Computed:
 
     spec: ProfileSpec = work.replicate.experiment.language_model
     seed = work.replicate.seed
+    warn_of_unpinned(spec, work.log)
     work.log(f"loading {spec.source}")
     model, tokenizer = load_model(spec.source, spec.dtype, spec.device, spec.revision, spec.local_only)
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -140,7 +141,7 @@ def reads(experiment: LanguageModelExperiment) -> dict[str, Any]:
     spec = experiment.language_model
     return {
         "language_model": spec.model_dump(mode="json", exclude={"device", "local_only"}),
-        "identity": identity(spec.source, spec.revision),
+        "identity": model_identity(spec),
     }
 
 

@@ -3,13 +3,17 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from assets.stage import Computed, Stage, Work
-from ops.language_models.identity import identity
+from assets.model_identity import model_identity, warn_of_unpinned
+from assets.stage import Check, Computed, Stage, Verdict, Work
 from ops.spec.language_models import EndpointSpec, LocalSpec, PromptingExperiment
 from warehouse.answers import AnswerFiles
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Answers:
@@ -19,11 +23,12 @@ class Answers:
         self.files = files
 
     def get(self, key: str) -> Any:
-        """The stored answer, or None."""
+        """The stored answer, or None; one with other fields than an answer has counts as absent."""
         from ops.language_models.endpoint import Answer
 
         stored = self.files.get(key)
-        return None if stored is None else Answer(**stored)
+        known = {field.name for field in fields(Answer)}
+        return Answer(**stored) if stored is not None and stored.keys() == known else None
 
     def put(self, key: str, answer: Any) -> None:
         """Store an answer."""
@@ -41,6 +46,8 @@ def compute(work: Work) -> Computed:
     cache = Answers(AnswerFiles(work.folder.parents[2] / "answers"))  # folder = <store>/work/<stage>/<key>
     budget = Budget(spec.cost_cap_usd)
     report = _reporter(work)
+    if isinstance(spec.model, LocalSpec):
+        warn_of_unpinned(spec.model, work.log)
     ask = _endpoint(spec.model, cache, budget, report) if isinstance(spec.model, EndpointSpec) else _local(
         spec.model, cache, report
     )  # fmt: skip
@@ -55,7 +62,22 @@ def compute(work: Work) -> Computed:
             "lm_answers": result.answers.with_columns(model=model),
         },
         summary={"spent_usd": round(budget.spent, 6), "n_answers": result.answers.height},
+        verdicts={"replies_have_words": _words(result.answers, work.log)},
     )
+
+
+def _words(answers: "pl.DataFrame", log: Callable[[str], None]) -> Verdict:
+    """How many replies say nothing, by why they stopped: an accuracy of empty replies says little about a model."""
+    empty = answers.filter(answers["raw"].str.strip_chars() == "")
+    counts = dict(empty["finish_reason"].value_counts().rows())
+    if counts:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(counts.items()))
+        log(
+            f"{empty.height} of {answers.height} replies are empty ({reasons}) and count as wrong; a model that "
+            "reasons first needs more max_tokens, or reasoning_effort: none"
+        )
+    measured = {"n_replies": answers.height, "n_empty": empty.height}
+    return Verdict(not counts, measured | {f"n_empty_{reason}": n for reason, n in sorted(counts.items())})
 
 
 def label(model: EndpointSpec | LocalSpec) -> str:
@@ -88,9 +110,14 @@ def _endpoint(spec: EndpointSpec, cache: Answers, budget: Any, report: Any) -> A
 
 
 def api_key(spec: EndpointSpec, environment: Mapping[str, str]) -> str:
-    """The key from the environment; a server on this machine needs none. Raises ValueError that names the variable."""
-    if key := environment.get(spec.api_key_env):
-        return key
+    """The key from the environment; a server on this machine needs none. Raises ValueError that names the variable.
+
+    Blanks and line breaks around it are dropped. Raises EndpointError on what cannot be a key.
+    """
+    from ops.language_models.endpoint import usable_key
+
+    if key := environment.get(spec.api_key_env, "").strip():
+        return usable_key(key, f"{spec.model}: the key in the environment variable {spec.api_key_env}")
     if urlsplit(spec.base_url).hostname in ("localhost", "127.0.0.1", "::1"):
         return "none"
     raise ValueError(f"{spec.model}: the environment variable {spec.api_key_env} is not set; put the key there")
@@ -100,9 +127,15 @@ def _local(spec: LocalSpec, cache: Answers, report: Any) -> Any:
     from ops.language_models.load import load_model
     from ops.language_models.local import answer_all
 
+    before = model_identity(spec)
     model, tokenizer = load_model(spec.source, spec.dtype, spec.device, spec.revision, spec.local_only)
-    name = f"{identity(spec.source, spec.revision)} {spec.dtype}"
-    return lambda requests: answer_all(model, tokenizer, name, requests, cache, spec.max_tokens, report)
+
+    def ask(requests: Any) -> Any:
+        if model_identity(spec) != before:  # no answer is kept under the name of another model
+            raise ValueError(f"{spec.source}: its files changed after it was loaded; start the run again")
+        return answer_all(model, tokenizer, f"{before} {spec.dtype}", requests, cache, spec.max_tokens, report)
+
+    return ask
 
 
 def applies(experiment: Any) -> bool:
@@ -115,9 +148,7 @@ def reads(experiment: PromptingExperiment) -> dict[str, Any]:
     how = {"api_key_env", "input_price", "output_price", "timeout_s", "attempts", "concurrency", "device", "local_only"}
     spec = experiment.prompting
     read = spec.model_dump(mode="json", exclude={"cost_cap_usd": True, "model": how})
-    return {"prompting": read} | (
-        {"identity": identity(spec.model.source, spec.model.revision)} if isinstance(spec.model, LocalSpec) else {}
-    )
+    return {"prompting": read} | ({"identity": model_identity(spec.model)} if isinstance(spec.model, LocalSpec) else {})
 
 
 PROMPTING = Stage(
@@ -136,6 +167,7 @@ PROMPTING = Stage(
     reads=reads,
     compute=compute,
     tables=("lm_length_accuracy", "lm_answers"),
+    checks=(Check("replies_have_words", "No reply is empty.", blocking=False),),
     kinds=("openai", "polars", "parquet"),
     exclusive=True,
     applies=applies,

@@ -3,7 +3,7 @@
 Its figures are those of the asset `charts`. The claims that it opens with are its asset checks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,17 @@ import dagster as dg
 from assets import charts
 from assets.claims import claim_checks, claim_results, claims_table, json_rows
 from assets.results import DATABASE, WAREHOUSE_CODE, Result, current_warehouse, get_or_write, result_asset
-from assets.stage import Replicate, Stage
+from assets.stage import Plans
 from warehouse.keys import stage_key
 from warehouse.store import Artifact, Store
 
 CODE = ("warehouse.charts.report",)
 
 
-def current_report(
-    context: dg.AssetExecutionContext, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]
-) -> tuple[Artifact, str]:
+def current_report(context: dg.AssetExecutionContext, store: Store, plans: Plans) -> tuple[Artifact, str]:
     """The report over the database and the figures of this moment."""
-    warehouse, _ = current_warehouse(context, store, replicates, stages)
-    drawn, _ = charts.current_charts(context, store, replicates, stages)
+    warehouse, _ = current_warehouse(context, store, plans)
+    drawn, _ = charts.current_charts(context, store, plans)
     inputs = {"warehouse": warehouse.key, "charts": drawn.key}
 
     def write(folder: Path) -> Mapping[str, Any]:
@@ -54,6 +52,6 @@ REPORT = Result(
 )
 
 
-def report_asset(replicates: Sequence[Replicate], stages: Sequence[Stage], specs: str) -> dg.AssetsDefinition:
+def report_asset(plans: Plans, specs: str) -> dg.AssetsDefinition:
     """The asset `report`, store/report/index.html."""
-    return result_asset(REPORT, ["warehouse", "charts"], replicates, stages, specs)
+    return result_asset(REPORT, ["warehouse", "charts"], plans, specs)

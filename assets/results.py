@@ -15,17 +15,19 @@ from typing import Any
 import dagster as dg
 
 from assets.builder import OWNERS, StoreResource, asset_key, figures, refuse_changed_specs
+from assets.held import Held
 from assets.provenance import provenance
-from assets.stage import Replicate, Stage, plan
+from assets.stage import Plans
+from warehouse.code import refuse_edited_code
 from warehouse.durable import move
-from warehouse.keys import refuse_edited_code, stage_key
+from warehouse.keys import code_of, stage_key
 from warehouse.store import Artifact, Store
 
 GROUP = "results"
 WAREHOUSE_CODE = ("warehouse.catalog",)
 DATABASE = "warehouse.duckdb"
 
-Current = Callable[[dg.AssetExecutionContext, Store, Sequence[Replicate], Sequence[Stage]], tuple[Artifact, str]]
+Current = Callable[[dg.AssetExecutionContext, Store, Plans], tuple[Artifact, str]]
 
 
 @dataclass(frozen=True)
@@ -47,38 +49,6 @@ class Result:
     told: Callable[[Artifact], Mapping[str, Any]] = lambda artifact: {}
     checks: tuple[dg.AssetCheckSpec, ...] = ()
     judged: Callable[[Artifact], Sequence[dg.AssetCheckResult]] = lambda artifact: ()
-
-
-class Found:
-    """What the store holds of all declared replicates under their current keys, and what it lacks."""
-
-    def __init__(self, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]):
-        self.artifacts: dict[str, Artifact] = {}
-        self.missing: list[str] = []
-        self.rows: list[dict[str, Any]] = []
-        for replicate in replicates:
-            keys = plan(replicate, stages)
-            name = f"{replicate.experiment.name}/{{}}_s{replicate.seed}".format
-            for stage, key in keys.items():
-                if artifact := store.get(stage, key, verify="sizes"):
-                    self.artifacts[name(stage)] = artifact
-                else:
-                    self.missing.append(name(stage))
-            if any(name(stage) in self.artifacts for stage in keys):
-                main = "checkpoints" if "checkpoints" in keys else list(keys)[-1]
-                self.rows.append(_row(replicate, keys[main], self.artifacts.get(name(main))))
-
-    @property
-    def keys(self) -> dict[str, str]:
-        """Key by artifact, e.g. quick_number/accuracy_s0."""
-        return {name: artifact.key for name, artifact in self.artifacts.items()}
-
-
-def _row(replicate: Replicate, key: str, main: Artifact | None) -> dict[str, Any]:
-    from warehouse.catalog import experiment_row
-
-    n_parameters = main.summary.get("n_parameters") if main else None
-    return experiment_row(replicate.experiment, replicate.seed, key=key, n_parameters=n_parameters)
 
 
 def digest_of_files(*folders: str) -> str:
@@ -120,54 +90,57 @@ def get_or_write(
                 move(path, folder / path.name)
 
         return store.publish(
-            name, key, fill, spec={}, inputs=inputs, provenance=provenance(wall_s), summary=summary
+            name,
+            key,
+            fill,
+            spec={},
+            inputs=inputs,
+            code=code_of(code),
+            provenance=provenance(wall_s),
+            summary=summary,
         ), "miss"
 
 
-def current_warehouse(
-    context: dg.AssetExecutionContext, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]
-) -> tuple[Artifact, str]:
+def current_warehouse(context: dg.AssetExecutionContext, store: Store, plans: Plans) -> tuple[Artifact, str]:
     """The database over everything that the store holds now."""
     from warehouse.catalog import build, rows_by_table
 
-    found = Found(store, replicates, stages)
-    reads = {"files": digest_of_files("sql", "paper"), "experiments": found.rows}
+    held = Held(store, plans)
+    reads = {"files": digest_of_files("sql", "paper"), "experiments": held.rows}
 
     def write(folder: Path) -> dict[str, Any]:
-        rows = rows_by_table(build(folder / DATABASE, found.artifacts.values(), found.rows))
-        return {"n_artifacts": len(found.artifacts), "missing": found.missing, "rows": rows}
+        rows = rows_by_table(build(folder / DATABASE, held.artifacts.values(), held.rows))
+        return {"n_artifacts": len(held.artifacts), "missing": held.missing, "rows": rows}
 
     return get_or_write(
         context,
         store,
         "warehouse",
-        stage_key("warehouse", reads, found.keys, WAREHOUSE_CODE),
+        stage_key("warehouse", reads, held.keys, WAREHOUSE_CODE),
         WAREHOUSE_CODE,
-        found.keys,
+        held.keys,
         write,
     )
 
 
-def planned_version(replicates: Sequence[Replicate], stages: Sequence[Stage], code: Sequence[str]) -> str:
+def planned_version(plans: Plans, code: Sequence[str]) -> str:
     """The code version of an asset over all experiments: its own code, SQL and the keys of all that is declared."""
     keys = {
         f"{replicate.experiment.name}/{stage}_s{replicate.seed}": key
-        for replicate in replicates
-        for stage, key in plan(replicate, stages).items()
+        for replicate, planned in plans.keys.items()
+        for stage, key in planned.items()
     }
     return stage_key("results", {"files": digest_of_files("sql", "paper")}, keys, code)
 
 
-def result_asset(
-    result: Result, deps: Sequence[Any], replicates: Sequence[Replicate], stages: Sequence[Stage], specs: str
-) -> dg.AssetsDefinition:
+def result_asset(result: Result, deps: Sequence[Any], plans: Plans, specs: str) -> dg.AssetsDefinition:
     """The Dagster asset of a result. `specs` is the digest of all declared studies."""
 
     @dg.asset(
         key=result.name,
         deps=deps,
         group_name=GROUP,
-        code_version=planned_version(replicates, stages, result.code),
+        code_version=planned_version(plans, result.code),
         description=result.description,
         kinds=set(result.kinds),
         owners=OWNERS,
@@ -177,7 +150,7 @@ def result_asset(
         refuse_changed_specs(context, specs)
         began = time.monotonic()
         opened = store.open()
-        artifact, cache = result.current(context, opened, replicates, stages)
+        artifact, cache = result.current(context, opened, plans)
         shown = opened.expose(artifact, result.exposed) / result.page
         said = "in the store, nothing computed" if cache == "hit" else "computed"
         context.log.info(f"{result.name}: {said}; {shown}")
@@ -190,13 +163,11 @@ def result_asset(
     return compute
 
 
-def cleaned_warehouse(
-    context: dg.AssetExecutionContext, store: Store, replicates: Sequence[Replicate], stages: Sequence[Stage]
-) -> tuple[Artifact, str]:
+def cleaned_warehouse(context: dg.AssetExecutionContext, store: Store, plans: Plans) -> tuple[Artifact, str]:
     """`current_warehouse`, after the left-overs of dead writers are removed; says what the store lacks."""
     for path in store.clean():
         context.log.info(f"removed a dead writer's left-over {path}")
-    artifact, cache = current_warehouse(context, store, replicates, stages)
+    artifact, cache = current_warehouse(context, store, plans)
     if missing := artifact.summary["missing"]:
         context.log.info(
             f"{len(missing)} declared artifacts of all studies are not in the store, so not in the warehouse "
@@ -229,12 +200,7 @@ WAREHOUSE = Result(
 )
 
 
-def warehouse_asset(replicates: Sequence[Replicate], stages: Sequence[Stage], specs: str) -> dg.AssetsDefinition:
+def warehouse_asset(plans: Plans, specs: str) -> dg.AssetsDefinition:
     """The asset `warehouse`: one DuckDB file with every table and view, swapped in as store/warehouse.duckdb."""
-    deps = [
-        asset_key(replicate, stage)
-        for replicate in replicates
-        for stage in stages
-        if stage.applies(replicate.experiment)
-    ]
-    return result_asset(WAREHOUSE, deps, replicates, stages, specs)
+    deps = [asset_key(replicate, stage) for replicate, planned in plans.keys.items() for stage in planned]
+    return result_asset(WAREHOUSE, deps, plans, specs)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ops.spec.study import ExperimentSpec
-from warehouse.keys import stage_key
+from warehouse.keys import key_of, made_of, set_fields
 
 if TYPE_CHECKING:
     import polars as pl
@@ -103,11 +103,11 @@ class Stage:
         return (*self.code, *(module for modules in declared for module in modules))
 
     def spec(self, replicate: Replicate) -> dict[str, Any]:
-        """What the key says about the replicate: its name, its seed, and the fields that the stage reads."""
+        """What the key says about the replicate: its name, its seed, and the set fields that the stage reads."""
         return {
             "experiment": replicate.experiment.name,
             "seed": replicate.seed,
-            **self.reads(replicate.experiment),
+            **set_fields(self.reads(replicate.experiment)),
         }
 
 
@@ -122,10 +122,39 @@ def plan(replicate: Replicate, stages: Sequence[Stage]) -> dict[str, str]:
             continue
         if missing := [name for name in stage.inputs if name not in keys]:
             raise ValueError(f"stage {stage.name} of {replicate} needs {missing[0]}, which is not planned before it")
-        inputs = {name: keys[name] for name in stage.inputs}
-        code = stage.modules(replicate.experiment)
-        keys[stage.name] = stage_key(stage.name, stage.spec(replicate), inputs, code)
+        keys[stage.name] = key_of(parts_of_key(stage, replicate, keys))
     return keys
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The keys of all loaded replicates, planned once: by replicate, then by stage. `stages` has inputs first."""
+
+    stages: tuple[Stage, ...]
+    keys: Mapping[Replicate, Mapping[str, str]]
+
+    @classmethod
+    def of(cls, replicates: Iterable[Replicate], stages: Sequence[Stage]) -> "Plans":
+        """The plans of `replicates`."""
+        return cls(tuple(stages), {replicate: plan(replicate, stages) for replicate in replicates})
+
+
+def parts_of_key(stage: Stage, replicate: Replicate, keys: Mapping[str, str]) -> dict[str, Any]:
+    """What the key of one stage of `replicate` is made of (`warehouse.keys.made_of`); `keys` has its inputs' keys."""
+    inputs = {name: keys[name] for name in stage.inputs}
+    return made_of(stage.name, stage.spec(replicate), inputs, stage.modules(replicate.experiment))
+
+
+def refuse_changed_reads(stage: Stage, replicate: Replicate, keys: Mapping[str, str]) -> None:
+    """Raise ValueError if what the stage reads is no longer what its key says: a model was edited since the planning.
+
+    Call it before and after computing: a result must not bear the key of another model.
+    """
+    if key_of(parts_of_key(stage, replicate, keys)) != keys[stage.name]:
+        raise ValueError(
+            f"{stage.name} of {replicate}: the files it reads changed while this run was on; start the run again, "
+            "finished stages are kept"
+        )
 
 
 def paced(items: Sequence[Item], work: Work, what: str, every_s: float = 10.0) -> Iterator[Item]:

@@ -9,32 +9,24 @@ from assets.charts import charts_asset
 from assets.registry import STAGES
 from assets.report import report_asset
 from assets.results import warehouse_asset
-from assets.stage import Replicate, Stage
-from ops.spec.study import StudySpec, more_seeds
+from assets.stage import Plans, Stage
+from ops.spec.study import StudySpec
 from pipeline import studies as declared
+from pipeline.plans import replicates
 
 OVER_ALL = {"warehouse": warehouse_asset, "charts": charts_asset, "report": report_asset}
-
-
-def replicates(studies: Sequence[StudySpec]) -> list[Replicate]:
-    """Each experiment with each of its seeds, those that only the job `<study>_more_seeds` runs among them."""
-    return [
-        Replicate(experiment, seed)
-        for experiment in declared.experiments(studies)
-        for seed in (*experiment.seeds, *more_seeds(experiment))
-    ]
 
 
 def build_assets(studies: Sequence[StudySpec], stages: Sequence[Stage] = STAGES) -> list[dg.AssetsDefinition]:
     """All assets of all studies."""
     specs = declared.digest(studies)
-    each = replicates(studies)
+    plans = Plans.of(replicates(studies), stages)
     return [
         *(
-            stage_asset(stage, stages, replicate, specs)
-            for replicate in each
+            stage_asset(stage, replicate, planned, specs)
+            for replicate, planned in plans.keys.items()
             for stage in stages
-            if stage.applies(replicate.experiment)
+            if stage.name in planned
         ),
-        *(asset(each, stages, specs) for asset in OVER_ALL.values()),
+        *(asset(plans, specs) for asset in OVER_ALL.values()),
     ]

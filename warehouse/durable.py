@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+PARTIAL = ".partial-"
 DISK_ERRORS = {
     errno.ENOSPC: "the disk is full; free some space and run again",
     errno.EDQUOT: "the disk quota is used up; free some space and run again",
@@ -88,6 +89,28 @@ def write_file(path: Path, content: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write `path` anew, whole or not at all, also when several processes do so at once; readers see old or new.
+
+    Each writer has a temporary file of its own beside it (a killed one leaves it: `.partial-…`).
+    """
+    with partial_file(path, content) as partial:
+        os.replace(partial, path)
+        sync_file(path.parent)
+
+
+@contextlib.contextmanager
+def partial_file(path: Path, content: bytes) -> Iterator[Path]:
+    """A new file with `content` beside `path`, on the disk, under a name that no other writer has; removed after."""
+    partial = path.with_name(f"{PARTIAL}{secrets.token_hex(8)}")
+    try:
+        write_file(partial, content)
+        yield partial
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            partial.unlink()
 
 
 def make_folder(folder: Path) -> None:

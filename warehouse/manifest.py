@@ -15,9 +15,10 @@ from typing import Any
 from ops.spec.study import canonical_json
 from warehouse.durable import sha256_of
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
-FIELDS = {"format", "stage", "key", "files", "spec", "inputs", "provenance", "summary", "digest"}
+FIELDS = {"format", "stage", "key", "files", "spec", "inputs", "code", "provenance", "summary", "digest"}
+WITHOUT_CODE = 1  # the format of the first edition, whose manifests do not say which definitions made the key
 
 
 class Invalid(ValueError):
@@ -60,7 +61,8 @@ def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
         raise Invalid(f"it has no {MANIFEST}") from None
     except (ValueError, RecursionError):
         raise Invalid(f"{MANIFEST} is not JSON") from None
-    if not isinstance(manifest, dict) or set(manifest) != FIELDS:
+    first_edition = isinstance(manifest, dict) and manifest.get("format") == WITHOUT_CODE
+    if not isinstance(manifest, dict) or set(manifest) != (FIELDS - {"code"} if first_edition else FIELDS):
         raise Invalid(f"{MANIFEST} has not the fields of format {FORMAT}")
     try:
         intact = render(manifest) == raw
@@ -68,9 +70,12 @@ def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
         intact = False
     if not intact:
         raise Invalid(f"{MANIFEST} does not match its own digest")
-    if (manifest["format"], manifest["stage"], manifest["key"]) != (FORMAT, stage, key):
+    if first_edition:
+        manifest["code"] = {}
+    if manifest["format"] not in (WITHOUT_CODE, FORMAT) or (manifest["stage"], manifest["key"]) != (stage, key):
         raise Invalid(f"{MANIFEST} belongs to {manifest['stage']} {manifest['key']}, format {manifest['format']}")
-    if odd := [part for part in ("spec", "inputs", "provenance", "summary") if not isinstance(manifest[part], dict)]:
+    parts = ("spec", "inputs", "code", "provenance", "summary")
+    if odd := [part for part in parts if not isinstance(manifest[part], dict)]:
         raise Invalid(f"{MANIFEST} has a faulty {odd[0]}")
     _check_files(folder, manifest["files"])
     return manifest

@@ -3,6 +3,7 @@
     store/artifacts/<stage>/<key>/    manifest.json and the files; written beside, fsynced, renamed into place at once
     store/work/<stage>/<key>/         resumable partial work of a stage that takes long
     store/quarantine/                 artifacts that failed verification, kept for a look
+    store/answers/, digests/          answers of prompted models; what large model files were when last read
     store/warehouse.duckdb, report    the newest results, exposed under names that stay
 
 What is published is never changed. A killed writer leaves a folder with a leading dot, which nobody reads and
@@ -16,7 +17,8 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -24,13 +26,13 @@ from typing import Any, Literal
 import polars as pl
 
 from warehouse import durable, manifest
-from warehouse.durable import StoreError, disk_errors
+from warehouse.durable import PARTIAL, StoreError, disk_errors
 from warehouse.places import place
 
 log = logging.getLogger("ropewalk")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
-_PARTIAL = ".partial-"
+FORSAKEN_S = 86_400.0
 Verification = Literal["all", "sizes"]
 
 _verified: set[tuple[str, int, int, int, str]] = set()
@@ -121,13 +123,14 @@ class Store:
         inputs: Mapping[str, str],
         provenance: Mapping[str, Any],
         summary: Mapping[str, Any],
+        code: Mapping[str, Any] | None = None,
     ) -> Artifact:
         """Let `write(folder)` fill an empty folder, and publish that folder at once and for good.
 
         The files and then the manifest go to the disk in a folder beside the artifact's; one rename makes them the
         artifact. Of several processes that publish one key the first wins, and all get the winner's artifact. The
-        stage's work folder for this key is removed afterwards. `spec`, `inputs`, `provenance` and `summary` are JSON
-        values and go into the manifest.
+        stage's work folder for this key is removed afterwards. `spec`, `inputs`, `code` (see
+        `warehouse.keys.code_of`), `provenance` and `summary` are JSON values and go into the manifest.
         Raises StoreError on a full or failing disk (also inside `write`), on links among the files and when nothing
         was written; anything else that `write` raises passes through. Nothing is published then.
         """
@@ -135,16 +138,17 @@ class Store:
         doing = f"cannot publish {stage} {key[:12]} in {self.root}"
         with disk_errors(doing), self._partial_folder(folder) as partial:
             write(partial)
-            artifact = self._commit(partial, folder, spec, inputs, provenance, summary, doing)
+            parts = {"spec": spec, "inputs": inputs, "code": code or {}, "provenance": provenance, "summary": summary}
+            artifact = self._commit(partial, folder, parts, doing)
         self.discard_workdir(stage, key)
         return artifact
 
-    def _commit(self, partial, folder, spec, inputs, provenance, summary, doing) -> Artifact:
+    def _commit(self, partial: Path, folder: Path, parts: Mapping[str, Mapping[str, Any]], doing: str) -> Artifact:
         stage, key = folder.parent.name, folder.name
         try:
             files = manifest.describe(partial)
-            content = {"format": manifest.FORMAT, "stage": stage, "key": key, "files": files, "spec": dict(spec)}
-            content |= {"inputs": dict(inputs), "provenance": dict(provenance), "summary": dict(summary)}
+            content = {"format": manifest.FORMAT, "stage": stage, "key": key, "files": files}
+            content |= {name: dict(part) for name, part in parts.items()}
             rendered = manifest.render(content)
         except manifest.Invalid as error:
             raise StoreError(f"{doing}: {error}") from None
@@ -238,9 +242,9 @@ class Store:
         log.info("%s is now %s %s", target, artifact.stage, artifact.key[:12])
         return target
 
-    def artifacts(self, verify: Verification = "sizes") -> Iterator[Artifact]:
-        """Every valid artifact, by stage and key. Invalid ones are quarantined on the way."""
-        for folder in sorted(self.root.glob("artifacts/*/*")):
+    def artifacts(self, verify: Verification = "sizes", stages: Sequence[str] = ("*",)) -> Iterator[Artifact]:
+        """Every valid artifact, by stage and key, or those of some stages. Invalid ones are quarantined on the way."""
+        for folder in sorted(folder for stage in stages for folder in self.root.glob(f"artifacts/{stage}/*")):
             if _NAME.fullmatch(folder.name) and (artifact := self.get(folder.parent.name, folder.name, verify)):
                 yield artifact
 
@@ -257,12 +261,17 @@ class Store:
         """
         removed = []
         with disk_errors(f"cannot clean {self.root}"):
-            left = [*self.root.glob(f"{_PARTIAL}*"), *self.root.glob(f"artifacts/*/{_PARTIAL}*")]
+            left = [*self.root.glob(f"{PARTIAL}*"), *self.root.glob(f"artifacts/*/{PARTIAL}*")]
             for folder in sorted(left):
                 if (descriptor := durable.try_lock(folder)) is not None:
                     durable.remove(folder)
                     os.close(descriptor)
                     removed.append(folder)
+            for file in sorted([*self.root.glob(f"answers/*/{PARTIAL}*"), *self.root.glob(f"digests/{PARTIAL}*")]):
+                with contextlib.suppress(FileNotFoundError):  # its writer may be done just now
+                    if time.time() - file.stat().st_mtime > FORSAKEN_S:
+                        durable.remove(file)
+                        removed.append(file)
             for folder in sorted(self.root.glob("work/*/*")):
                 stage, key = folder.parent.name, folder.name
                 if _NAME.fullmatch(key) and self._folder("artifacts", stage, key).is_dir():
@@ -310,7 +319,7 @@ class Store:
         """A new locked folder beside `folder`, removed at the end if it is still there."""
         durable.make_folder(folder.parent)
         while True:
-            partial = folder.with_name(f"{_PARTIAL}{folder.name[:16]}-{secrets.token_hex(8)}")
+            partial = folder.with_name(f"{PARTIAL}{folder.name[:16]}-{secrets.token_hex(8)}")
             partial.mkdir()
             if (descriptor := durable.try_lock(partial, wait=True)) is not None:
                 break

@@ -264,7 +264,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             _table(
                 "lm_answers",
                 "One row a prompted language model, task, length, run and question: what it replied.",
-                "model task length run question expected answer raw",
+                "model task length run question expected answer raw finish_reason prompt_tokens completion_tokens",
                 length="target window of the prompt, in tokens of the task",
             ),
             _table(

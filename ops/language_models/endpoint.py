@@ -7,7 +7,9 @@ when a question is sent, not before.
 import hashlib
 import json
 import random
-import time
+import re
+import socket
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -15,9 +17,13 @@ from typing import Any, Protocol
 
 from ops.language_models.budget import Budget, CostCapReached
 from ops.language_models.prompted import Message
+from ops.language_models.replies import ADVICE, RETRIED, Answer, Fault, hidden, read_refusal, read_reply
 
-RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+__all__ = ["RETRIED", "Answer", "AnswerCache", "Endpoint", "EndpointError", "ask_all", "usable_key"]
+
 LONGEST_WAIT_S = 60.0
+LONGEST_WAIT_ASKED_S = 600.0
+QUOTES = "\"'`\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb"
 
 
 class EndpointError(RuntimeError):
@@ -34,16 +40,6 @@ class AnswerCache(Protocol):
     def put(self, key: str, answer: "Answer") -> None:
         """Store an answer, durably."""
         ...
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The raw reply and the tokens that the endpoint counted (None: it did not say)."""
-
-    text: str
-    finish_reason: str
-    prompt_tokens: int | None
-    completion_tokens: int | None
 
 
 @dataclass(frozen=True)
@@ -98,13 +94,14 @@ def ask_all(
     budget: Budget,
     api_key: str,
     report: Callable[[int, int, float], None] = lambda done, total, spent: None,
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], object] | None = None,
 ) -> list[Answer]:
     """An answer to each of `requests` (chat messages), in their order. A repeated question is sent once.
 
     Each answer is in `cache` before the next is awaited, so a rerun sends only what is missing. `report` gets done,
-    total, US dollars spent. Raises CostCapReached before a request that the cap does not cover, EndpointError when a
-    request is refused or fails `attempts` times; answers that had arrived are kept.
+    total, US dollars spent; `sleep` gets seconds. An answer without words is an answer: it is paid for and kept.
+    Raises CostCapReached before a request that the cap does not cover, EndpointError when a request is refused, cannot
+    be sent or fails `attempts` times; then nothing else is tried, and answers that had arrived are kept.
     """
     keys = [endpoint.key(messages) for messages in requests]
     answers = {key: answer for key in dict.fromkeys(keys) if (answer := cache.get(key)) is not None}
@@ -112,100 +109,192 @@ def ask_all(
     report(len(answers), len(answers) + len(missing), budget.spent)
     if missing:
         total = len(answers) + len(missing)
-        client = _client(endpoint, api_key)
+        asking = _Asking(endpoint, budget, usable_key(api_key, f"{endpoint.model}: the key"), sleep)
         pool = ThreadPoolExecutor(endpoint.concurrency, thread_name_prefix="ask")
         try:
-            futures = {
-                pool.submit(_ask, client, endpoint, messages, budget, api_key, sleep): key
-                for key, messages in missing.items()
-            }
+            futures = {pool.submit(asking.ask, messages): key for key, messages in missing.items()}
             failure: Exception | None = None
             for future in as_completed(futures):
                 if future.cancelled():
                     continue
                 error = future.exception()
                 if error is None:
-                    answers[futures[future]] = future.result()
-                    cache.put(futures[future], future.result())
+                    key = futures[future]
+                    cache.put(key, future.result())
+                    answers[key] = cache.get(key) or future.result()  # another process may have kept its own first
                     report(len(answers), total, budget.spent)
                 elif not isinstance(error, (EndpointError, CostCapReached)):
                     raise error
-                elif failure is None:
+                elif failure is None or isinstance(failure, _Stopped):
                     failure = error
                     for waiting in futures:
                         waiting.cancel()
             if failure is not None:
                 raise failure
         finally:
+            asking.stopped.set()
             pool.shutdown(wait=True, cancel_futures=True)
-            client.close()
+            asking.client.close()
     return [answers[key] for key in keys]
 
 
+def usable_key(api_key: str, what: str) -> str:
+    """The key without blanks and line breaks around it. Raises EndpointError, naming `what`, if no header can hold it.
+
+    `what` names the key without showing it.
+    """
+    key = api_key.strip()
+    if key and (key[0] in QUOTES or key[-1] in QUOTES):
+        raise EndpointError(f"{what} stands in quotation marks; set it without them")
+    if not key:
+        raise EndpointError(f"{what} is empty; put the key there")
+    if odd := next((c for c in key if not "!" <= c <= "~"), None):
+        raise EndpointError(f"{what} holds the character U+{ord(odd):04X}, which no key has; copy it again")
+    return key
+
+
+class _Stopped(EndpointError):
+    """Another request has failed for good, so this one is not tried (again)."""
+
+
+class _Asking:
+    """One client and one budget for all requests; `stopped` once one of them has failed for good."""
+
+    def __init__(self, endpoint: Endpoint, budget: Budget, api_key: str, sleep: Callable[[float], object] | None):
+        self.endpoint, self.budget, self.api_key = endpoint, budget, api_key
+        self.client = _client(endpoint, api_key)
+        self.stopped = threading.Event()
+        self.sleep = sleep or self.stopped.wait
+
+    def ask(self, messages: Sequence[Message]) -> Answer:
+        """One answer, with back-off between attempts. Each attempt reserves its cost before it is sent."""
+        try:
+            return self._ask(messages)
+        except BaseException:
+            self.stopped.set()
+            raise
+
+    def _ask(self, messages: Sequence[Message]) -> Answer:
+        endpoint, bound = self.endpoint, self.endpoint.bound(messages)
+        jitter, said = random.Random(endpoint.key(messages)), "nothing"
+        for attempt in range(endpoint.attempts):
+            if self.stopped.is_set():
+                raise _Stopped(f"{endpoint.model}: not asked, since another request failed")
+            reply = self._paid(messages, bound)
+            if isinstance(reply, Answer):
+                return reply
+            said = hidden(reply.said, self.api_key)
+            if not reply.retry:
+                raise EndpointError(f"{endpoint.model}: {said}") from None
+            if (reply.wait_s or 0.0) > LONGEST_WAIT_ASKED_S:
+                raise EndpointError(
+                    f"{endpoint.model}: {said}; it asks to wait {reply.wait_s:.0f} s, run again after that, what was "
+                    "answered is kept"
+                ) from None
+            if attempt + 1 < endpoint.attempts:
+                backed_off = endpoint.first_wait_s * 2**attempt * (0.5 + jitter.random())
+                self.sleep(max(min(LONGEST_WAIT_S, backed_off), reply.wait_s or 0.0))
+        raise EndpointError(
+            f"{endpoint.model}: no answer after {endpoint.attempts} attempts, last: {said}; run again later, what was "
+            "answered is kept"
+        ) from None
+
+    def _paid(self, messages: Sequence[Message], bound: float) -> Answer | Fault:
+        """One attempt, its cost reserved before and settled after; one that is broken off may have been paid for."""
+        self.budget.reserve(bound)
+        cost = bound
+        try:
+            reply = _send(self.client, self.endpoint, messages)
+            if isinstance(reply, Answer):
+                cost = self.endpoint.cost(reply, messages)
+            elif reply.charged == "nothing":
+                cost = 0.0
+            return reply
+        finally:
+            self.budget.settle(bound, cost)
+
+
 def _client(endpoint: Endpoint, api_key: str) -> Any:
+    """The openai client. Redirects are not followed: they would turn a question into another request."""
     try:
         import openai
     except ImportError:
         raise EndpointError('prompting needs the extra: pip install "ropewalk[llm]"') from None
-    return openai.OpenAI(base_url=endpoint.base_url, api_key=api_key, max_retries=0, timeout=endpoint.timeout_s)
-
-
-def _ask(client: Any, endpoint: Endpoint, messages, budget: Budget, api_key: str, sleep) -> Answer:
-    """One answer, with back-off between attempts. Each attempt reserves its cost before it is sent."""
-    bound, jitter = endpoint.bound(messages), random.Random(endpoint.key(messages))
-    said = "nothing"
-    for attempt in range(endpoint.attempts):
-        budget.reserve(bound)
-        wait: float | None = None
-        try:
-            answer, said, wait, charged = _send(client, endpoint, messages, api_key)
-        except BaseException:
-            budget.settle(bound, bound)
+    try:
+        web = openai.DefaultHttpxClient(timeout=endpoint.timeout_s, follow_redirects=False)
+        return openai.OpenAI(
+            base_url=endpoint.base_url, api_key=api_key, max_retries=0, timeout=endpoint.timeout_s, http_client=web
+        )
+    except ImportError:
+        raise EndpointError(
+            f"{endpoint.model}: the environment names a SOCKS proxy (ALL_PROXY, HTTPS_PROXY or HTTP_PROXY), which "
+            "needs the package socksio; pip install socksio, or unset the variable"
+        ) from None
+    except OSError as error:
+        raise EndpointError(
+            f"{endpoint.model}: the certificates named by SSL_CERT_FILE or SSL_CERT_DIR cannot be read "
+            f"({error.strerror or error}); correct the variable or unset it"
+        ) from None
+    except Exception as error:
+        if not isinstance(error, ValueError) and type(error).__name__ != "InvalidURL":
             raise
-        if answer is not None:
-            budget.settle(bound, endpoint.cost(answer, messages))
-            return answer
-        budget.settle(bound, bound if charged else 0.0)
-        if attempt + 1 < endpoint.attempts:
-            backed_off = endpoint.first_wait_s * 2**attempt * (0.5 + jitter.random())
-            sleep(min(LONGEST_WAIT_S, max(backed_off, wait or 0.0)))
-    raise EndpointError(
-        f"{endpoint.model}: no answer after {endpoint.attempts} attempts, last: {said}; run again later, what was "
-        "answered is kept"
-    )
+        raise EndpointError(
+            f"{endpoint.model}: base_url {endpoint.base_url} or a proxy in the environment (ALL_PROXY, HTTPS_PROXY, "
+            f"HTTP_PROXY) is no address that can be used ({hidden(str(error), api_key)}); correct it"
+        ) from None
 
 
-def _send(client: Any, endpoint: Endpoint, messages, api_key: str) -> tuple[Answer | None, str, float | None, bool]:
-    """One attempt: the answer, or what went wrong, how long the server asks to wait, and whether it may be charged.
-
-    Raises EndpointError on a refusal that a retry does not cure.
-    """
+def _send(client: Any, endpoint: Endpoint, messages: Sequence[Message]) -> Answer | Fault:
+    """One attempt: the answer, or why there is none."""
     import openai
 
     try:
         raw = client.chat.completions.with_raw_response.create(**_named(endpoint.request(messages)))
-        answer = _read(raw.http_response.content)
-        return answer, "an answer that is not a chat completion", None, True
     except openai.APIStatusError as error:
-        status, headers = error.status_code, error.response.headers
-        code = str(getattr(error, "code", None) or "")
-        if status in RETRIED and code != "insufficient_quota":
-            return None, f"HTTP {status}", _seconds(headers.get("retry-after")), False
-        advice = {
-            401: "check the key in the environment",
-            403: "check what the key may use",
-            404: "check base_url and model",
-            429: "the account has no credit left",
-        }.get(status, "check the model's name and the request's fields")
-        raise EndpointError(
-            f"{endpoint.model}: HTTP {status} {_clean(code, api_key)}; {advice}".replace(" ;", ";")
-        ) from None
-    except openai.APITimeoutError:
-        return None, f"no reply within {endpoint.timeout_s:g} s", None, True
-    except openai.APIConnectionError:
-        return None, "the connection failed", None, True
-    except (openai.APIError, ValueError, UnicodeError):
-        return None, "an answer that cannot be read", None, True
+        return read_refusal(error.status_code, error.body, error.response.headers)
+    except openai.APIConnectionError as error:
+        return _unreached(error, endpoint)
+    except (openai.OpenAIError, ValueError, TypeError) as error:
+        words = " ".join(str(error).split())[:200]
+        return Fault(f"the request cannot be sent ({words}); check the request's fields", False, "nothing")
+    reply = raw.http_response
+    return read_reply(reply.content, reply.headers.get("content-type", ""))
+
+
+def _unreached(error: Exception, endpoint: Endpoint) -> Fault:
+    """What a broken connection means, by the first cause: before the request was sent nothing can have been charged."""
+    cause = error.__cause__ or error
+    kind, words = type(cause).__name__, " ".join(str(cause).split())[:200] or "no reason given"
+    where = f"{endpoint.base_url}, or to the proxy that the environment names"
+    if kind in ("ConnectTimeout", "PoolTimeout"):
+        return Fault(f"no connection to {where} within {endpoint.timeout_s:g} s", True, "nothing")
+    if kind in ("ReadTimeout", "WriteTimeout") or "Timeout" in kind:
+        return Fault(f"no reply within {endpoint.timeout_s:g} s", True, "bound")
+    if kind in ("LocalProtocolError", "UnsupportedProtocol", "InvalidURL"):
+        return Fault(f"the request cannot be sent ({words}); check base_url and the environment", False, "nothing")
+    if kind == "ProxyError":
+        status = re.match(r"(\d{3})\b", words)
+        final = status is not None and int(status.group(1)) not in RETRIED
+        advice = f"; {ADVICE[407]}" if final else ""
+        return Fault(f"the proxy does not let the request through ({words}){advice}", not final, "nothing")
+    if kind == "ConnectError":
+        advice = _final_connection(cause, words)
+        return Fault(f"no connection to {where}: {words}{advice or ''}", advice is None, "nothing")
+    return Fault(f"the connection broke off ({words})", True, "bound")
+
+
+def _final_connection(cause: BaseException, words: str) -> str | None:
+    """The advice where no other attempt can succeed: a name that nobody has, or a certificate that is not trusted."""
+    if "CERTIFICATE" in words.upper():
+        return "; name your network's certificates in SSL_CERT_FILE (REQUESTS_CA_BUNDLE is not read)"
+    if "WRONG_VERSION_NUMBER" in words or "unknown protocol" in words:
+        return "; the server does not speak https, check base_url"
+    chain: BaseException | None = cause
+    while chain is not None:
+        if isinstance(chain, socket.gaierror) and chain.errno == socket.EAI_NONAME:
+            return "; check base_url, or the network"
+        chain = chain.__cause__ or chain.__context__
+    return None
 
 
 def _named(body: dict[str, Any]) -> dict[str, Any]:
@@ -215,29 +304,3 @@ def _named(body: dict[str, Any]) -> dict[str, Any]:
     if rest := {name: value for name, value in body.items() if name not in known}:
         named["extra_body"] = rest
     return named
-
-
-def _read(content: bytes) -> Answer | None:
-    """The answer in a reply's body; None when it is JSON but no chat completion. Raises ValueError on no JSON."""
-    body = json.loads(content)
-    try:
-        choice = body["choices"][0]
-        text, reason = choice["message"]["content"], choice.get("finish_reason")
-        usage = body.get("usage") or {}
-        counted = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError):
-        return None
-    if not isinstance(text, str) or not all(n is None or (isinstance(n, int) and n >= 0) for n in counted):
-        return None
-    return Answer(text, str(reason), *counted)
-
-
-def _seconds(header: str | None) -> float | None:
-    try:
-        return None if header is None else max(0.0, float(header))
-    except ValueError:
-        return None
-
-
-def _clean(text: str, api_key: str) -> str:
-    return text.replace(api_key, "***")[:80] if api_key else text[:80]

@@ -77,10 +77,15 @@ def profile_frames(
 ) -> Profiles:
     """Head scores of `prompts`, and with `frequencies` each RoPE plane's at the first τ.
 
-    Raises ValueError on no prompts, else as `score_heads`.
+    Raises ValueError on no prompts, or one given twice (n counts prompts), else as `score_heads`.
     """
     if not prompts:
         raise ValueError("there are no prompts to profile; give at least one")
+    seen: dict[tuple, int] = {}
+    for number, prompt in enumerate(prompts):
+        what = (tuple(prompt.ids.tolist()), prompt.query, tuple(prompt.blocks.flatten().tolist()))
+        if (first := seen.setdefault((*what, len(prompt.blocks)), number)) != number:
+            raise ValueError(f"prompts {first} and {number} are one and the same; give each prompt once")
     heads, planes = [], []
     for number, prompt in enumerate(prompts):
         profile = profile_prompt(model, prompt, taus, frequencies, seed=seed + number)

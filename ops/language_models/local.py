@@ -25,9 +25,11 @@ def answer_all(
 
     The tokenizer's chat template frames the messages, and plain text where it has none.
     """
+    stops, phrases = stop_tokens(model, tokenizer), _stop_phrases(model)
     answers = []
     for done, messages in enumerate(requests):
-        key = hashlib.sha256(json.dumps([identity, list(messages), max_tokens]).encode()).hexdigest()
+        asked = [identity, list(messages), max_tokens, stops, phrases]
+        key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
         answer = cache.get(key)
         if answer is None:
             answer = _answer(model, tokenizer, messages, max_tokens)
@@ -37,22 +39,83 @@ def answer_all(
     return answers
 
 
+def stop_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """Every token that ends a reply, rising: named by the generation settings, the configuration (of a text part too),
+    the tokenizer, or set by the chat template after an assistant's words.
+    """
+    config = getattr(model, "config", None)
+    settings = [getattr(model, "generation_config", None), config, getattr(config, "text_config", None), tokenizer]
+    found = {_turn_end(tokenizer)}
+    for named in (getattr(each, "eos_token_id", None) for each in settings):
+        found |= set(named) if isinstance(named, (list, tuple)) else {named}
+    return sorted(token for token in found if isinstance(token, int))
+
+
+def _turn_end(tokenizer: Any) -> int | None:
+    """The special token that the chat template sets right after an assistant's words, if it sets one."""
+    if not getattr(tokenizer, "chat_template", None):
+        return None
+    words = "Zebra7"
+    turns = [{"role": "user", "content": "A"}, {"role": "assistant", "content": words}]
+    try:
+        text = _framed(tokenizer, turns, add_generation_prompt=False)
+    except ValueError:  # a template without assistants' turns ends none
+        return None
+    after = text.rpartition(words)[2].lstrip() if words in text else ""
+    first = next(iter(tokenizer(after, add_special_tokens=False)["input_ids"]), None) if after else None
+    added = {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", {})}
+    return first if first in added else None
+
+
+def _stop_phrases(model: Any) -> list[str]:
+    """The texts that end a reply by the model's generation settings."""
+    named = getattr(getattr(model, "generation_config", None), "stop_strings", None) or []
+    return [named] if isinstance(named, str) else list(named)
+
+
+def _framed(tokenizer: Any, messages: Sequence[Message], add_generation_prompt: bool = True) -> str:
+    """The messages in the chat template's frame. One that knows no system role (Gemma) gets its words before the
+    first user's. Raises ValueError with one sentence when the template refuses the messages.
+    """
+    from jinja2.exceptions import TemplateError
+
+    def frame(framed: Sequence[Message]) -> str:
+        return tokenizer.apply_chat_template(list(framed), tokenize=False, add_generation_prompt=add_generation_prompt)
+
+    try:
+        return frame(messages)
+    except TemplateError as error:
+        reason = " ".join(str(error).split())
+    if messages[0]["role"] == "system":
+        first, second, *rest = messages
+        try:
+            return frame([second | {"content": f"{first['content']}\n\n{second['content']}"}, *rest])
+        except TemplateError as error:
+            reason = " ".join(str(error).split())
+    raise ValueError(f"the tokenizer's chat template refuses system, user and assistant messages ({reason})")
+
+
 @torch.no_grad()
 def _answer(model: Any, tokenizer: Any, messages: Sequence[Message], max_tokens: int) -> Answer:
+    """Stop tokens and stop phrases end the reply and are no part of it, nor is any other special token."""
     if getattr(tokenizer, "chat_template", None):
-        text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
-        ids = tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"]
+        ids = tokenizer(_framed(tokenizer, messages), add_special_tokens=False, return_tensors="pt")["input_ids"]
     else:
         ids = tokenizer(plain_text(messages), return_tensors="pt")["input_ids"]
     ids = ids.to(model.device)
+    stops, phrases = stop_tokens(model, tokenizer), _stop_phrases(model)
     output = model.generate(
         ids,
         attention_mask=torch.ones_like(ids),
         max_new_tokens=max_tokens,
         do_sample=False,
-        pad_token_id=tokenizer.eos_token_id,
+        eos_token_id=stops or None,
+        pad_token_id=tokenizer.eos_token_id if tokenizer.eos_token_id is not None else next(iter(stops), None),
+        **({"tokenizer": tokenizer} if phrases else {}),
     )
     fresh = output[0, ids.shape[1] :].tolist()
-    ended = bool(fresh) and fresh[-1] == tokenizer.eos_token_id
-    text = tokenizer.decode(fresh[:-1] if ended else fresh)
-    return Answer(text, "stop" if ended else "length", ids.shape[1], len(fresh))
+    said = next((n for n, token in enumerate(fresh) if token in stops), None)
+    text = tokenizer.decode(fresh[:said], skip_special_tokens=True)
+    cut = min((place for phrase in phrases if (place := text.find(phrase)) >= 0), default=None)
+    ended = said is not None or cut is not None
+    return Answer(text[:cut], "stop" if ended else "length", ids.shape[1], len(fresh))

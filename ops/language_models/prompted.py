@@ -6,7 +6,7 @@ holds targets only, and an answer is one symbol (arXiv 2605.31558 §3.7, App. H;
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -48,15 +48,44 @@ class Question(NamedTuple):
     expected: str
 
 
-def draw_items(task: Task, length: int, n: int, stream: np.random.Generator) -> list[Item]:
-    """`n` rows of a target window of `length` symbols and a query; targets cover the window evenly (±1).
+def n_rows(task: Task, length: int) -> int:
+    """How many different rows a target window of `length` symbols has."""
+    letters, pairs, digits = len(NUMBER_LETTERS), len(PAIR_LETTERS), len(PAIR_DIGITS)
+    if task == "number":
+        return length * letters**length
+    return pairs * pairs * length * (pairs - 1) ** (length - 1) * digits**length
 
-    Raises ValueError on a window under 2.
+
+def refuse_too_few_rows(task: Task, length: int, n: int, n_taken: int = 0) -> None:
+    """Raise ValueError unless a window of `length` has `n` different rows, evenly over targets, beside `n_taken`."""
+    if length >= 2 and -(-n // length) + n_taken > n_rows(task, length) // length:
+        raise ValueError(
+            f"a {task} window of {length} has {n_rows(task, length)} different rows, too few for {n} questions or "
+            f"examples that differ; lower n_items (or n_shots), or leave length {length} out"
+        )
+
+
+def draw_items(
+    task: Task, length: int, n: int, stream: np.random.Generator, taken: Collection[str] = frozenset()
+) -> list[Item]:
+    """`n` different rows of a target window of `length` symbols and a query, none of them in `taken`.
+
+    Targets cover the window evenly (±1). Raises ValueError on a window under 2, or with fewer different rows.
     """
     if length < 2:
         raise ValueError(f"the target window is {length}; a choice needs 2 or more")
+    refuse_too_few_rows(task, length, n, len(taken))
     targets = np.resize(stream.permutation(length), n)
-    return [(_number_item if task == "number" else _letter_item)(length, int(target), stream) for target in targets]
+    drawn: dict[str, Item] = {}
+    for target in targets:
+        while (item := _drawn(task, length, int(target), stream)).row in drawn or item.row in taken:
+            continue
+        drawn[item.row] = item
+    return list(drawn.values())
+
+
+def _drawn(task: Task, length: int, target: int, stream: np.random.Generator) -> Item:
+    return (_number_item if task == "number" else _letter_item)(length, target, stream)
 
 
 def _number_item(length: int, target: int, stream: np.random.Generator) -> Item:
@@ -76,13 +105,16 @@ def _letter_item(length: int, target: int, stream: np.random.Generator) -> Item:
 
 
 def questions(task: Task, length: int, run: int, n_items: int, n_shots: int) -> list[Question]:
-    """One run at one length; the run number is the seed. Shots are drawn anew for each question."""
+    """One run at one length; the run number is the seed. Shots are drawn anew for each question.
+
+    No two questions of a run have one row, and no question stands among its own shots with its answer.
+    """
     stream = np.random.default_rng(np.random.SeedSequence([run, length, sorted(ANSWER).index(task)]))
     asked = draw_items(task, length, n_items, stream)
     result = []
     for number, item in enumerate(asked):
         messages: list[Message] = [{"role": "system", "content": RULES[task]}]
-        for shot in draw_items(task, length, n_shots, stream):
+        for shot in draw_items(task, length, n_shots, stream, {item.row}):
             messages += [{"role": "user", "content": shot.row}, {"role": "assistant", "content": shot.answer}]
         messages.append({"role": "user", "content": item.row})
         result.append(Question(task, length, run, number, messages, item.answer))

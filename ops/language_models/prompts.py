@@ -6,7 +6,7 @@ again, so that contents differ by what precedes them only. *text*: prose, cut in
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +23,7 @@ LISTS: dict[str, tuple[list[str], list[str], str, str]] = {
     "words-things": (WORDS, THINGS, " The {0} has {1}.", " Question: What does the {0} have? Answer: The {0} has"),
 }
 LEAD = "The facts are:"
+TRIES = 1_000  # draws for one more prompt before there is held to be none
 
 
 class _Encoded(NamedTuple):
@@ -36,45 +37,48 @@ def binding_prompts(
     """`n_prompts` prompts of `n_pairs` entity–attribute sentences and a question on one entity.
 
     Names and attributes are drawn without repeats from those whose sentence has the commonest token count.
-    Raises ValueError when the tokenizer leaves fewer than `n_pairs` of either.
+    Raises ValueError when the tokenizer leaves fewer than `n_pairs` of either, or fewer than `n_prompts` prompts.
     """
     first, second, template, question = LISTS[lists]
     lengths = {word: len(_pieces(tokenizer, f" {word}")) for word in (*first, *second)}
     firsts, seconds = (_of_equal_length(words, lengths, n_pairs, lists) for words in (first, second))
-    prompts = []
-    for stream in _streams(seed, n_prompts):
+
+    def draw(stream: np.random.Generator) -> Prompt:
         pairs = list(zip(_draw(stream, firsts, n_pairs), _draw(stream, seconds, n_pairs), strict=True))
         asked = pairs[int(stream.integers(n_pairs))]
         sentences = [template.format(*pair) for pair in pairs]
         answer_id = _pieces(tokenizer, f" {asked[1]}")[0]
-        prompts.append(_sentences_as_blocks(tokenizer, LEAD, sentences, question.format(*asked), answer_id))
-    return prompts
+        return _sentences_as_blocks(tokenizer, LEAD, sentences, question.format(*asked), answer_id)
+
+    return _different(draw, seed, n_prompts, f"{n_pairs} pairs of {lists}")
 
 
 def induction_prompts(tokenizer: Any, n_prompts: int = 4, n_words: int = 24, seed: int = 0) -> list[Prompt]:
     """Random distinct words, then the same words again up to a random one; the answer is the word after it."""
     lengths = {word: len(_pieces(tokenizer, f" {word}")) for word in WORDS}
     words = _of_equal_length(WORDS, lengths, n_words, "words")
-    prompts = []
-    for stream in _streams(seed, n_prompts):
+
+    def draw(stream: np.random.Generator) -> Prompt:
         drawn = _draw(stream, words, n_words)
         last = int(stream.integers(1, n_words - 1))
         again = "".join(f" {word}" for word in drawn[: last + 1])
         answer_id = _pieces(tokenizer, f" {drawn[last + 1]}")[0]
-        prompts.append(_sentences_as_blocks(tokenizer, "List:", [f" {w}" for w in drawn], again, answer_id))
-    return prompts
+        return _sentences_as_blocks(tokenizer, "List:", [f" {w}" for w in drawn], again, answer_id)
+
+    return _different(draw, seed, n_prompts, f"{n_words} words of {len(words)}")
 
 
 def repeated_prompts(tokenizer: Any, n_prompts: int = 4, n_words: int = 24, seed: int = 0) -> list[Prompt]:
     """One random word `n_words` times over, then once more as the query."""
     lengths = {word: len(_pieces(tokenizer, f" {word}")) for word in WORDS}
     words = _of_equal_length(WORDS, lengths, 1, "words")
-    prompts = []
-    for stream in _streams(seed, n_prompts):
+
+    def draw(stream: np.random.Generator) -> Prompt:
         word = f" {_draw(stream, words, 1)[0]}"
         answer_id = _pieces(tokenizer, word)[0]
-        prompts.append(_sentences_as_blocks(tokenizer, "List:", [word] * n_words, word, answer_id))
-    return prompts
+        return _sentences_as_blocks(tokenizer, "List:", [word] * n_words, word, answer_id)
+
+    return _different(draw, seed, n_prompts, f"one repeated word of {len(words)}")
 
 
 def text_prompts(
@@ -87,23 +91,33 @@ def text_prompts(
 ) -> list[Prompt]:
     """Stretches of `text` in random order of their first sentences, in `n_blocks` blocks of `block_tokens`.
 
-    The query is the token after the last block. Raises ValueError when the text is shorter than one prompt.
+    The query is the token after the last block. Raises ValueError when the text has fewer than `n_prompts` different
+    stretches of that length.
     """
     words = text.split()
     starts = [i for i in range(len(words)) if i == 0 or words[i - 1].endswith((".", "!", "?"))]
-    encoded = [_without_end(tokenizer, tokenizer(" ".join(words[start:]))["input_ids"]) for start in starts]
     n_tokens = n_blocks * block_tokens + 1
-    fitting = [ids for ids in encoded if len(_usable(tokenizer, ids)) >= n_tokens]
+    fitting: dict[tuple[int, ...], list[int]] = {}
+    for start in starts:
+        ids = _without_end(tokenizer, tokenizer(" ".join(words[start:]))["input_ids"])
+        places = _usable(tokenizer, ids)[:n_tokens]
+        if len(places) == n_tokens:
+            fitting.setdefault(tuple(ids[: places[-1] + 1]), places)
     if not fitting:
         raise ValueError(f"the text has no stretch of {n_blocks} blocks of {block_tokens} tokens; give a longer text")
-    order = np.random.default_rng(np.random.SeedSequence(seed)).permutation(len(fitting))
+    if len(fitting) < n_prompts:
+        raise ValueError(
+            f"the text has only {len(fitting)} different stretches of {n_blocks} blocks of {block_tokens} tokens, each "
+            f"from the start of a sentence, but n_prompts is {n_prompts}; give a text with more sentences, or lower "
+            "n_prompts"
+        )
+    stretches = list(fitting.items())
     prompts = []
-    for number in range(n_prompts):
-        ids = fitting[int(order[number % len(fitting)])]
-        places = _usable(tokenizer, ids)[:n_tokens]
-        ids = ids[: places[-1] + 1]
+    for number in np.random.default_rng(np.random.SeedSequence(seed)).permutation(len(stretches))[:n_prompts]:
+        ids, places = stretches[int(number)]
         blocks = torch.tensor(places[:-1]).reshape(n_blocks, block_tokens)
-        prompts.append(_checked(tokenizer, Prompt(torch.tensor(ids), len(ids) - 1, blocks, tokenizer.decode(ids))))
+        prompt = Prompt(torch.tensor(ids), len(ids) - 1, blocks, tokenizer.decode(list(ids)))
+        prompts.append(_checked(tokenizer, prompt))
     return prompts
 
 
@@ -121,8 +135,24 @@ def prompt_from_text(tokenizer: Any, text: str, block_tokens: int = 1) -> Prompt
     return _checked(tokenizer, Prompt(torch.tensor(ids), len(ids) - 1, blocks, text))
 
 
-def _streams(seed: int, n: int) -> list[np.random.Generator]:
-    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(n)]
+def _different(draw: Callable[[np.random.Generator], Prompt], seed: int, n: int, what: str) -> list[Prompt]:
+    """`n` prompts of which no two have the same tokens: each from a stream of its own, drawn again if it was there.
+
+    Raises ValueError where the words do not give so many.
+    """
+    prompts: dict[tuple[int, ...], Prompt] = {}
+    for child in np.random.SeedSequence(seed).spawn(n):
+        stream = np.random.default_rng(child)
+        for _ in range(TRIES):
+            prompt = draw(stream)
+            if (ids := tuple(prompt.ids.tolist())) not in prompts:
+                prompts[ids] = prompt
+                break
+        else:
+            raise ValueError(
+                f"{what} give only {len(prompts)} different prompts, but n_prompts is {n}; lower n_prompts"
+            )
+    return list(prompts.values())
 
 
 def _draw(stream: np.random.Generator, words: Sequence[str], n: int) -> list[str]:

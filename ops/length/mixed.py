@@ -8,7 +8,7 @@ interrupted continues bit for bit.
 from collections.abc import Sequence
 from typing import Any
 
-import lightning.pytorch as pl
+import lightning as L
 import numpy as np
 import torch
 from jaxtyping import Int
@@ -79,13 +79,13 @@ class MixedLengths:
         return torch.from_numpy(1 + self.task.n_digits * lefts + rng.integers(0, self.task.n_digits, shape))
 
 
-class LengthenBatches(pl.Callback):
+class LengthenBatches(L.Callback):
     """Lets a Trainer see each batch of a SequenceData lengthened; validation batches stay as they are."""
 
     def __init__(self, mixed: MixedLengths) -> None:
         self.mixed = mixed
 
-    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+    def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         """Give the data module the hook. Raises TypeError if the trainer has no SequenceData."""
         data: Any = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
         if not isinstance(data, SequenceData):
@@ -111,7 +111,7 @@ def fit_mixed(
     model: ModelSpec,
     training: TrainingSpec,
     seed: int,
-    callbacks: Sequence[pl.Callback] = (),
+    callbacks: Sequence[L.Callback] = (),
     **options: Any,
 ) -> FitResult:
     """`ops.training.fit.fit` with every batch lengthened; validation while training is at the task's own length.

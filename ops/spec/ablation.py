@@ -2,14 +2,32 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from ops.spec.part import SpecPart
+from ops.spec.part import Distinct, SpecPart, Tau, once
 
 Count = Annotated[int, Field(ge=1, le=65_536)]
 Layer = Annotated[int, Field(ge=0, le=1_000)]
 Mode = Literal["remove", "freeze"]
+Scope = Literal["each_layer", "all_layers", "each_head"]
 Band = tuple[int, int]  # lowest and highest frequency ID, both included
+
+
+def _sets_differ(sets: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """Sets of layers that differ by more than order. Raises ValueError."""
+    once(tuple(tuple(sorted(layers)) for layers in sets))
+    return sets
+
+
+def _low_first(band: Band) -> Band:
+    """A band whose lower frequency ID comes first. Raises ValueError."""
+    if band[0] > band[1]:
+        raise ValueError("the lower frequency ID comes first")
+    return band
+
+
+LayerSet = Annotated[tuple[Layer, ...], Field(min_length=1), Distinct]
+RisingBand = Annotated[tuple[Count, Count], AfterValidator(_low_first)]
 
 
 class SlidingBandSpec(SpecPart):
@@ -38,21 +56,21 @@ class AblationSpec(SpecPart):
     score_bands the heads are scored again under these bands, on `n_score_inputs` test sequences
     """
 
-    modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = ("remove", "freeze")
-    sliding: tuple[SlidingBandSpec, ...] = (
+    modes: Annotated[tuple[Mode, ...], Field(min_length=1), Distinct] = ("remove", "freeze")
+    sliding: Annotated[tuple[SlidingBandSpec, ...], Distinct] = (
         SlidingBandSpec(width=1, every=1),
         SlidingBandSpec(width=4, every=4),
         SlidingBandSpec(width=8, every=8),
         SlidingBandSpec(width=16, every=8),
     )
-    cumulative: tuple[Count, ...] = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
-    scopes: tuple[Literal["each_layer", "all_layers", "each_head"], ...] = ("each_layer", "all_layers")
-    layer_sets: tuple[Annotated[tuple[Layer, ...], Field(min_length=1)], ...] = ()
+    cumulative: Annotated[tuple[Count, ...], Distinct] = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
+    scopes: Annotated[tuple[Scope, ...], Distinct] = ("each_layer", "all_layers")
+    layer_sets: Annotated[tuple[LayerSet, ...], AfterValidator(_sets_differ)] = ()
     n_inputs: Annotated[int, Field(ge=1, le=100_000_000)] = 4_096
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    score_bands: tuple[tuple[Count, Count], ...] = ((1, 8), (9, 32), (33, 64), (1, 64))
+    score_bands: Annotated[tuple[RisingBand, ...], Distinct] = ((1, 8), (9, 32), (33, 64), (1, 64))
     n_score_inputs: Annotated[int, Field(ge=1, le=100_000_000)] = 300
-    tau: Annotated[float, Field(gt=0)] = 1e-4
+    tau: Tau = 1e-4
 
     @model_validator(mode="after")
     def _something_to_do(self):
@@ -60,13 +78,6 @@ class AblationSpec(SpecPart):
             raise ValueError("declare sliding or cumulative bands; without either there is nothing to ablate")
         if not self.scopes and not self.layer_sets:
             raise ValueError("declare scopes or layer_sets; without either there is nowhere to ablate")
-        for field in ("modes", "sliding", "cumulative", "scopes", "layer_sets", "score_bands"):
-            values = getattr(self, field)
-            if len(set(values)) != len(values):
-                raise ValueError(f"{field} names something twice; name each once")
-        for low, high in self.score_bands:
-            if low > high:
-                raise ValueError(f"score_bands has [{low}, {high}]; the lower frequency ID comes first")
         return self
 
     @property

@@ -2,12 +2,19 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from ops.spec.part import Name, Seeds, SpecPart
+from ops.spec.part import Distinct, Name, Seeds, SpecPart, Tau, once
 
 Count = Annotated[int, Field(ge=2, le=4_096)]
 FrequencyId = Annotated[int, Field(ge=0, le=65_536)]
+Pair = tuple[FrequencyId, FrequencyId]
+
+
+def _pairs_differ(pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
+    """Pairs that differ by more than order: [1, 2] and [2, 1] are one model. Raises ValueError."""
+    once(tuple((min(pair), max(pair)) for pair in pairs))
+    return pairs
 
 
 class IndexTaskSpec(SpecPart):
@@ -57,7 +64,7 @@ class CanonicalTrainingSpec(SpecPart):
     batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 64
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-2
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.99)
-    warmup_steps: Annotated[int, Field(ge=0)] = 50
+    warmup_steps: Annotated[int, Field(ge=0, le=10_000_000)] = 50
 
 
 class CanonicalSweepSpec(SpecPart):
@@ -68,15 +75,15 @@ class CanonicalSweepSpec(SpecPart):
     """
 
     task: CanonicalTaskSpec
-    angles: Annotated[tuple[FrequencyId, ...], Field(min_length=1)] = (0, *range(1, 48, 2), 64)
-    pairs: tuple[tuple[FrequencyId, FrequencyId], ...] = ()
-    shown: tuple[Annotated[tuple[FrequencyId, ...], Field(min_length=1)], ...] = ()
+    angles: Annotated[tuple[FrequencyId, ...], Field(min_length=1), Distinct] = (0, *range(1, 48, 2), 64)
+    pairs: Annotated[tuple[Pair, ...], AfterValidator(_pairs_differ)] = ()
+    shown: Annotated[tuple[Annotated[tuple[FrequencyId, ...], Field(min_length=1)], ...], Distinct] = ()
     n_frequencies: Count = 64
-    rope_base: Annotated[float, Field(gt=1)] = 10_000.0
+    rope_base: Annotated[float, Field(gt=1, le=1e15)] = 10_000.0
     training: CanonicalTrainingSpec = CanonicalTrainingSpec()
     n_test: Annotated[int, Field(ge=1, le=100_000_000)] = 4_096
     n_score_inputs: Annotated[int, Field(ge=1, le=1_000_000)] = 128
-    tau: Annotated[float, Field(gt=0)] = 1e-4
+    tau: Tau = 1e-4
 
     @property
     def sets(self) -> tuple[tuple[int, ...], ...]:
@@ -85,10 +92,6 @@ class CanonicalSweepSpec(SpecPart):
 
     @model_validator(mode="after")
     def _sets_fit(self):
-        for field in ("angles", "pairs", "shown"):
-            values = getattr(self, field)
-            if len(set(values)) != len(values):
-                raise ValueError(f"{field} must not repeat")
         if high := [i for ids in self.sets for i in ids if i > self.n_frequencies]:
             raise ValueError(f"frequency ID {high[0]} is beyond n_frequencies {self.n_frequencies}")
         if missing := set(self.shown) - set(self.sets):

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from ops.spec.part import SpecPart
+from ops.spec.part import Distinct, SpecPart, Tau
 
 Inputs = Annotated[int, Field(ge=1, le=100_000_000)]
 
@@ -23,18 +23,10 @@ class AccuracySpec(SpecPart):
 class ScoringSpec(SpecPart):
     """Head scores of arXiv 2511.11579 §3. `taus` are in units of attention mass, `n_inputs` are test sequences."""
 
-    queries: tuple[Literal["last", "hop"], ...] = ("last", "hop")
-    taus: tuple[Annotated[float, Field(gt=0)], ...] = (1e-4, 1e-2, 1.0)
+    queries: Annotated[tuple[Literal["last", "hop"], ...], Field(min_length=1), Distinct] = ("last", "hop")
+    taus: Annotated[tuple[Tau, ...], Field(min_length=1), Distinct] = (1e-4, 1e-2, 1.0)
     n_inputs: Inputs = 1_200
-    eps: Annotated[float, Field(ge=0)] = 0.0
-
-    @model_validator(mode="after")
-    def _lists_are_sets(self):
-        for field in ("queries", "taus"):
-            values = getattr(self, field)
-            if not values or len(set(values)) != len(values):
-                raise ValueError(f"{field} must be a non-empty list without repeats")
-        return self
+    eps: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
 class FrequencyUseSpec(SpecPart):

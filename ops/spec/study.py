@@ -1,31 +1,25 @@
 """A study: a YAML text that declares experiments. Parsing, validation, one-sentence errors."""
 
 import json
-import math
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
-from yaml.composer import ComposerError
-from yaml.constructor import ConstructorError
 
 from ops.spec.ablation import AblationSpec
 from ops.spec.canonical import CanonicalExperiment
+from ops.spec.defaults import wrong_default
+from ops.spec.document import SpecError, complaint, dotted, quoted, read_document
 from ops.spec.evaluation import AccuracySpec, FrequencyUseSpec, ScoringSpec
 from ops.spec.extrapolation import LengthSpec
 from ops.spec.language_models import LanguageModelExperiment, PromptingExperiment
 from ops.spec.mechanism import MechanismSpec
 from ops.spec.mixed_lengths import MixedLengthsSpec
 from ops.spec.model import ModelSpec
-from ops.spec.part import Name, Seeds, SpecPart
+from ops.spec.part import NAME, Name, Seeds, SpecPart
 from ops.spec.task import NumberTaskSpec, TaskSpec
 from ops.spec.theory import TheoryExperiment
 from ops.spec.training import TrainingSpec
-
-
-class SpecError(ValueError):
-    """A study that cannot be run. The message is one sentence: file, field, remedy."""
 
 
 class ExperimentSpec(SpecPart):
@@ -128,23 +122,6 @@ class ExperimentSpec(SpecPart):
 
 
 Experiment = ExperimentSpec | CanonicalExperiment | LanguageModelExperiment | PromptingExperiment | TheoryExperiment
-TAGS = {
-    "number",
-    "letter",
-    "letter_matched",
-    "index",
-    "retrieval",
-    "partial_induction",
-    "log_n",
-    "position_interpolation",
-    "yarn",
-    "binding",
-    "induction",
-    "repeated",
-    "text",
-    "endpoint",
-    "local",
-}
 KINDS: dict[str, type[Experiment]] = {
     "canonical": CanonicalExperiment,
     "language_model": LanguageModelExperiment,
@@ -172,32 +149,6 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-class _StudyLoader(yaml.SafeLoader):
-    """YAML without aliases (no bombs), without repeated keys, and with 1e-3 read as a number."""
-
-    def compose_node(self, parent, index):
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            raise ComposerError(None, None, "aliases (*name) are not allowed", event.start_mark)
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node, deep=False):
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
-                raise ConstructorError(None, None, f"the key {key!r} is not text", key_node.start_mark)
-            if key in seen:
-                raise ConstructorError(None, None, f"the key {key!r} stands twice", key_node.start_mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-_StudyLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
-)
-
-
 def _merged(base: Any, over: Any) -> Any:
     if isinstance(base, dict) and isinstance(over, dict):
         return {
@@ -207,83 +158,55 @@ def _merged(base: Any, over: Any) -> Any:
     return over
 
 
-def _strange(value: Any, where: str = "") -> str | None:
-    """The first value that is no finite number, text, truth value, nothing, list or mapping, and where it stands."""
-    if isinstance(value, dict):
-        parts = ((f"{where}.{key}" if where else key, part) for key, part in value.items())
-    elif isinstance(value, list):
-        parts = ((f"{where}.{i}", part) for i, part in enumerate(value))
-    elif value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
-        return None
-    else:
-        return f"{where}: {value} ({type(value).__name__}) is no value of a study"
-    return next((found for key, part in parts if (found := _strange(part, key))), None)
-
-
-def _sentence(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in TAGS)
-    message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        message = "unknown field; remove it or correct its name"
-    elif first["type"] == "missing":
-        message = "is missing; add it"
-    elif "input" in first and not isinstance(first["input"], dict):
-        given = repr(first["input"])
-        message = f"{message} (given: {given if len(given) <= 60 else given[:57] + '...'})"
-    return f"{where}: {message}" if where else message
-
-
 def parse_study(text: bytes | str, source: str) -> StudySpec:
     """The validated study of a YAML text. `source` names the file in errors.
 
     Raises SpecError with one sentence (file, field, remedy) for whatever is wrong.
     """
-    try:
-        decoded = text.decode("utf-8") if isinstance(text, bytes) else text
-        document = yaml.load(decoded, Loader=_StudyLoader)  # noqa: S506 (a SafeLoader that refuses more)
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{source}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise SpecError(f"{source}{place}: {problem}; correct the YAML") from None
-    except RecursionError:
-        raise SpecError(f"{source}: nested too deeply; a study has four levels") from None
-    except ValueError as error:
-        raise SpecError(f"{source}: {error}; correct the value") from None
-    if not isinstance(document, dict):
-        raise SpecError(f"{source}: the file must be a mapping with study, description and experiments")
+    document = read_document(text, source)
     allowed = {"study", "description", "executor", "defaults", "experiments"}
     if unknown := sorted(set(document) - allowed):
-        raise SpecError(f"{source}: {unknown[0]}: unknown field; a study has {', '.join(sorted(allowed))}")
-    if strange := _strange(document):
-        raise SpecError(f"{source}: {strange}; use finite numbers, text, lists and mappings")
+        known = ", ".join(sorted(allowed))
+        raise SpecError(source, f": {dotted(unknown[0])}: unknown field; a study has {known}")
     head = {key: document[key] for key in ("study", "description", "executor") if key in document}
+    head["experiments"] = []
     try:
-        checked = StudySpec.model_validate_json(canonical_json(head | {"experiments": []}))
+        checked = StudySpec.model_validate_json(canonical_json(head))
     except ValidationError as error:
-        raise SpecError(f"{source}: {_sentence(error)}") from None
+        raise SpecError(source, f": {complaint(error, head)}") from None
     declared, defaults = document.get("experiments"), document.get("defaults", {})
     if not isinstance(declared, dict) or not declared:
-        raise SpecError(f"{source}: experiments: must be a mapping of name to experiment with at least one entry")
+        raise SpecError(source, ": experiments: must be a mapping of name to experiment with at least one entry")
     if not isinstance(defaults, dict):
-        raise SpecError(f"{source}: defaults: must be a mapping of experiment fields")
-    experiments = []
-    for name, body in declared.items():
-        if not isinstance(body, dict):
-            raise SpecError(f"{source}: experiments.{name}: must be a mapping with at least a task")
-        for field in ("name", "study"):
-            if field in body or field in defaults:
-                raise SpecError(f"{source}: experiments.{name}.{field}: is set by the file; remove it")
-        kind = next((kind for field, kind in KINDS.items() if field in body or field in defaults), ExperimentSpec)
-        # Defaults of what trains a Transformer say nothing about an experiment of another kind.
-        foreign = set(ExperimentSpec.model_fields) - set(kind.model_fields)
-        common = {field: value for field, value in defaults.items() if field not in foreign}
-        merged = _merged(common, body) | {"name": name, "study": document.get("study")}
-        try:
-            experiments.append(kind.model_validate_json(canonical_json(merged)))
-        except ValidationError as error:
-            raise SpecError(f"{source}: experiments.{name}.{_sentence(error)}") from None
-    return checked.model_copy(update={"experiments": tuple(experiments)})
+        raise SpecError(source, f": defaults: must be a mapping of experiment fields (given: {quoted(defaults)})")
+    for field in ("name", "study"):
+        if field in defaults:
+            raise SpecError(source, f": defaults.{field}: is set by the file; remove it")
+    if wrong := wrong_default(defaults, get_args(Experiment)):
+        raise SpecError(source, f": {wrong}")
+    experiments = tuple(_experiment(name, body, defaults, document["study"], source) for name, body in declared.items())
+    return checked.model_copy(update={"experiments": experiments})
+
+
+def _experiment(name: str, body: Any, defaults: dict[str, Any], study: str, source: str) -> Experiment:
+    """One experiment of a study, its defaults filled in. Raises SpecError."""
+    where = ("experiments", name)
+    if not isinstance(body, dict):
+        raise SpecError(source, f": {dotted(*where)}: must be a mapping with at least a task (given: {quoted(body)})")
+    for field in ("name", "study"):
+        if field in body:
+            raise SpecError(source, f": {dotted(*where, field)}: is set by the file; remove it")
+    kind = next((kind for field, kind in KINDS.items() if field in body or field in defaults), ExperimentSpec)
+    # Defaults of what trains a Transformer say nothing about an experiment of another kind.
+    foreign = set(ExperimentSpec.model_fields) - set(kind.model_fields)
+    common = {field: value for field, value in defaults.items() if field not in foreign}
+    merged = _merged(common, body) | {"name": name, "study": study}
+    if not re.fullmatch(NAME, name):
+        raise SpecError(
+            source,
+            f": {dotted(*where)}: a name has a to z, 0 to 9 and _, begins with a letter, and ends within 64 characters",
+        )
+    try:
+        return kind.model_validate_json(canonical_json(merged))
+    except ValidationError as error:
+        raise SpecError(source, f": {complaint(error, merged, *where)}") from None

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ops.spec.part import SpecPart
+from ops.spec.part import Rising, SpecPart
 
 Size = Annotated[int, Field(ge=1, le=100_000_000)]
 Window = Annotated[int, Field(ge=1, le=4096)]
@@ -15,7 +15,7 @@ class _MultiHopTask(SpecPart):
 
     target_window: Window = 8
     pre_target_window: Window = 8
-    hops: tuple[Annotated[int, Field(ge=1, le=64)], ...] = (1, 2, 3, 4)
+    hops: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Rising] = (1, 2, 3, 4)
     n_train: Size = 432_000
     n_validation: Size = 2_400
     n_test: Size = 45_600
@@ -27,8 +27,6 @@ class _MultiHopTask(SpecPart):
 
     @model_validator(mode="after")
     def _hops_fit(self):
-        if not self.hops or list(self.hops) != sorted(set(self.hops)):
-            raise ValueError("hops must be a non-empty list of distinct integers in rising order, e.g. [1, 2, 3, 4]")
         if self.hops[-1] - 1 > self.pre_target_window:
             raise ValueError(
                 f"hops up to {self.hops[-1]} need {self.hops[-1] - 1} intermediate positions, but pre_target_window "

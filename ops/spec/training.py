@@ -32,10 +32,20 @@ class TrainingSpec(SpecPart):
         regular = range(0, self.steps + 1, self.checkpoint_every) if self.checkpoint_every else ()
         return tuple(sorted({0, self.steps, *regular, *self.checkpoint_steps}))
 
+    @property
+    def all_log_steps(self) -> tuple[int, ...]:
+        """The steps of the training log's rows: every `log_every` and the last step, rising."""
+        return tuple(sorted({*range(self.log_every, self.steps + 1, self.log_every), self.steps}))
+
     @model_validator(mode="after")
     def _steps_fit(self):
         if late := [s for s in self.checkpoint_steps if s > self.steps]:
             raise ValueError(f"checkpoint_steps names step {late[0]}, but training ends at steps = {self.steps}")
         if self.warmup_steps > self.steps:
             raise ValueError(f"warmup_steps {self.warmup_steps} is more than steps {self.steps}")
+        if self.checkpoint_every is not None and self.checkpoint_every > self.steps:
+            raise ValueError(
+                f"checkpoint_every {self.checkpoint_every} is more than steps {self.steps}; "
+                "give at most that, or null for the first and the last step alone"
+            )
         return self

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import lightning.pytorch as pl
+import lightning as L
 import numpy as np
 import torch
 from jaxtyping import Int
@@ -93,7 +93,7 @@ class _InOrder:
         return (Batch(ids, labels) for ids, labels in self._pairs)
 
 
-class SequenceData(pl.LightningDataModule):
+class SequenceData(L.LightningDataModule):
     """Training batches from the trainer's current step on, and validation in batches; no workers, no copies."""
 
     def __init__(self, data: TrainingData, batch_size: int, steps: int, seed: int) -> None:

@@ -5,7 +5,7 @@
 
 Batches, dropout masks, learning rates and initial weights are functions of the seed and the step. So a training that
 was killed at any moment continues from its last state to the same weights, snapshots and log, bit for bit, on the same
-machine with the same number of threads.
+machine with the same number of threads. What decides them is `ops.training.recipe`; this module only sees it through.
 """
 
 import hashlib
@@ -14,27 +14,26 @@ import logging
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import lightning.pytorch as pl
-import polars
-import torch
+import lightning as L
+import polars as pl
 from lightning.pytorch.loggers import Logger
-from lightning.pytorch.plugins.precision import MixedPrecision
-from torch.amp.grad_scaler import GradScaler
 
 from ops.model.gptj import GPTJ
 from ops.spec.model import ModelSpec
 from ops.spec.training import TrainingSpec
 from ops.training.data import SequenceData, TrainingData
 from ops.training.durable import TrainingWriteError
-from ops.training.interruption import StopOnSignal, pass_on
-from ops.training.log import TrainingDiverged, TrainingLog
-from ops.training.module import LastTokenTraining, initial_model
+from ops.training.environment import LocalTrainer, device_kind, first_rank
+from ops.training.interruption import Signals, pass_on
+from ops.training.log import TrainingDiverged
+from ops.training.module import LastTokenTraining
 from ops.training.progress import Progress, ProgressReport, TerminalProgress
+from ops.training.recipe import recipe
 from ops.training.resume import ResumableState, SavedState, latest_state
 from ops.training.snapshots import (
     Snapshots,
@@ -57,7 +56,7 @@ class FitResult(NamedTuple):
     `summary` is plain JSON values; `checkpoints` is step → folder.
     """
 
-    log: polars.DataFrame
+    log: pl.DataFrame
     summary: dict[str, Any]
     checkpoints: dict[int, Path]
 
@@ -73,7 +72,7 @@ def fit(
     report: Callable[[Progress], None] | None = None,
     accelerator: str = "auto",
     devices: int | str | list[int] = 1,
-    callbacks: Sequence[pl.Callback] = (),
+    callbacks: Sequence[L.Callback] = (),
     loggers: Sequence[Logger] = (),
 ) -> FitResult:
     """Train `model` on `task_data` in `workdir`, continuing what an interrupted call left there.
@@ -84,37 +83,37 @@ def fit(
     `callbacks` and `loggers` are added to ours.
     Raises TrainingDiverged (nothing is kept), TrainingWriteError (the last resumable state is kept), OtherTraining
     (the folder belongs to another training), ValueError (data that do not fit); an interruption stays one:
-    KeyboardInterrupt, SystemExit(143), or what the caller's own signal handler raises.
+    KeyboardInterrupt, SystemExit(143), or what the caller's own signal handler raises. SIGUSR1 and SIGUSR2, which
+    schedulers send before they kill, have the state saved and change nothing else.
     Source of the recipe: arXiv:2605.31558 App. C.
     """
     _check_data(task_data, vocabulary_size)
     started, checkpoints = time.perf_counter(), workdir / "checkpoints"
     with sole_user(workdir):
         identity = _identity(task_data, vocabulary_size, model, training, seed)
-        module = LastTokenTraining(initial_model(model, vocabulary_size, seed), training, seed)
-        log, snapshots = TrainingLog(training), Snapshots(checkpoints, training)
+        decides = recipe(task_data, vocabulary_size, model, training, seed, device_kind(accelerator))
+        module, log, snapshots = decides.module, decides.log, Snapshots(checkpoints, training)
         validation = ValidationAccuracy(task_data, training.steps, every=-(-training.steps // 20))
-        state = _recover(workdir, identity, snapshots, module.model)
+        state = _recover(workdir, identity, snapshots, module.model, training)
         resumable = ResumableState(workdir / "resume", identity, state, STATE_EVERY, STATE_REST_S)
         if state is not None and state.step == training.steps:
             for callback in (log, snapshots, validation):
                 callback.load_state_dict(state.callbacks[type(callback).__name__])
         else:
-            stop = StopOnSignal(resumable)
+            signals = Signals(resumable)
             progress = ProgressReport(report or TerminalProgress(), training.steps, validation=validation)
-            ours = [*callbacks, log, validation, snapshots, resumable, progress, stop]
-            data = SequenceData(task_data, training.batch_size, training.steps, seed)
+            ours = [*callbacks, log, validation, snapshots, resumable, progress, signals]
             try:
-                with _quiet_lightning():
-                    trainer = _trainer(training, accelerator, devices, ours, list(loggers), workdir)
-                    _run(trainer, module, data)
+                with signals, first_rank(), _quiet_lightning():
+                    trainer = _trainer(decides.settings, devices, ours, list(loggers), workdir)
+                    _run(trainer, module, decides.data)
             except TrainingDiverged:
                 for folder in (checkpoints, workdir / "resume"):
                     shutil.rmtree(folder, ignore_errors=True)
                 raise
-            if stop.received is not None:
+            if signals.received is not None:
                 logger.warning("Training was stopped at step %d of %d.", trainer.global_step, training.steps)
-                pass_on(stop.received)
+                pass_on(signals.received)
         summary = {
             "steps": training.steps,
             "resumed_from_step": None if state is None else state.step,
@@ -150,13 +149,17 @@ def _identity(data: TrainingData, vocabulary_size: int, model: ModelSpec, traini
     return digest.hexdigest()
 
 
-def _recover(workdir: Path, identity: str, snapshots: Snapshots, model: GPTJ) -> SavedState | None:
+def _recover(
+    workdir: Path, identity: str, snapshots: Snapshots, model: GPTJ, training: TrainingSpec
+) -> SavedState | None:
     """The state to continue from, with exactly the snapshots it vouches for on disk, whole; None to start afresh."""
 
     def digests(state: SavedState) -> dict[int, dict[str, str]]:
         return {int(step): files for step, files in state.callbacks["Snapshots"]["digests"].items()}
 
     def problem(state: SavedState) -> str | None:
+        if hole := _hole(state, digests(state), training):
+            return hole
         damaged = damaged_snapshot(snapshots.folder, digests(state))
         if damaged is None:
             return None
@@ -175,32 +178,31 @@ def _recover(workdir: Path, identity: str, snapshots: Snapshots, model: GPTJ) ->
     return state
 
 
+def _hole(state: SavedState, snapshots: Collection[int], training: TrainingSpec) -> str | None:
+    """What a state lacks of all that was due up to its step, in words: whatever wrote it did not train every step."""
+    if missing := [step for step in training.all_checkpoint_steps if step <= state.step and step not in snapshots]:
+        return f"vouches for no snapshot of step {missing[0]}"
+    rows = [row["step"] for row in state.callbacks["TrainingLog"]["rows"]]
+    if rows != [step for step in training.all_log_steps if step <= state.step]:
+        return "does not have every row of the log"
+    return None
+
+
 def _trainer(
-    training: TrainingSpec,
-    accelerator: str,
+    decided: dict[str, Any],
     devices: int | str | list[int],
-    callbacks: list[pl.Callback],
+    callbacks: list[L.Callback],
     loggers: list[Logger],
     workdir: Path,
-) -> pl.Trainer:
-    plugins: Any = []
-    precision: Any = training.precision
-    on_cpu = accelerator == "cpu" or (accelerator == "auto" and not torch.accelerator.is_available())
-    if precision == "16-mixed" and on_cpu:
-        # Lightning silently swaps fp16 for bf16 on a CPU; torch can do fp16 there.
-        plugins, precision = [MixedPrecision("16-mixed", "cpu", GradScaler("cpu"))], None
-    trainer = pl.Trainer(
-        accelerator=accelerator,
+) -> L.Trainer:
+    trainer = LocalTrainer(
+        **decided,
         devices=1 if devices == "auto" else devices,
-        precision=precision,
-        plugins=plugins,
-        max_steps=training.steps,
         callbacks=callbacks,
         logger=loggers or False,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        use_distributed_sampler=False,
         limit_val_batches=0,
         num_sanity_val_steps=0,
         log_every_n_steps=1,
@@ -211,7 +213,7 @@ def _trainer(
     return trainer
 
 
-def _run(trainer: pl.Trainer, module: LastTokenTraining, data: SequenceData) -> None:
+def _run(trainer: L.Trainer, module: LastTokenTraining, data: SequenceData) -> None:
     try:
         trainer.fit(module, datamodule=data)
     except SystemExit as exit_:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import lightning.pytorch as pl
+import lightning as L
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from ops.model.gptj import GPTJ
 from ops.scores.heads import Queries, score_heads
 
 
-class HeadScores(pl.Callback):
+class HeadScores(L.Callback):
     """Scores the heads of the GPTJ in any LightningModule every `every_n_steps` steps, and before the first.
 
     Logs the means over the fixed sample `ids` as head_scores/L{layer}H{head}/{positional,symbolic} to every logger of
@@ -36,17 +36,17 @@ class HeadScores(pl.Callback):
         self.latest: Float[Tensor, "layer head 2"] | None = None
         self._scored = -1
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Score the weights before the first step."""
         self._score_if_due(trainer, pl_module)
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Score the weights after this step, where due."""
         self._score_if_due(trainer, pl_module)
 
-    def _score_if_due(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+    def _score_if_due(self, trainer: L.Trainer, module: L.LightningModule) -> None:
         step = trainer.global_step
         if step % self.every_n_steps or step == self._scored or not trainer.is_global_zero:
             return

@@ -4,8 +4,8 @@ import math
 import time
 from typing import Any
 
-import lightning.pytorch as pl
-import polars
+import lightning as L
+import polars as pl
 from torch import Tensor
 
 from ops.spec.training import TrainingSpec
@@ -13,11 +13,11 @@ from ops.training.module import LastTokenTraining
 from ops.training.schedule import learning_rate
 
 LOG_SCHEMA = {
-    "step": polars.Int64,
-    "loss": polars.Float64,
-    "learning_rate": polars.Float64,
-    "steps_per_s": polars.Float64,
-    "grad_norm": polars.Float64,
+    "step": pl.Int64,
+    "loss": pl.Float64,
+    "learning_rate": pl.Float64,
+    "steps_per_s": pl.Float64,
+    "grad_norm": pl.Float64,
 }
 
 
@@ -35,7 +35,7 @@ def diverged(what: str, step: int, loss: float | None, training: TrainingSpec) -
     return TrainingDiverged(f"{what} at step {step}{shown}, learning rate {rate:.3g}: {remedy}; nothing was kept")
 
 
-class TrainingLog(pl.Callback):
+class TrainingLog(L.Callback):
     """One row every `log_every` steps and at the last; the device is read at those steps only.
 
     `rows` have step, loss (mean over the window), learning_rate (of the window's last step), steps_per_s, grad_norm
@@ -53,16 +53,16 @@ class TrainingLog(pl.Callback):
         self._steps_timed = 0
         self._since = 0.0
 
-    def frame(self) -> polars.DataFrame:
+    def frame(self) -> pl.DataFrame:
         """The rows so far as a frame with the columns of LOG_SCHEMA."""
-        return polars.DataFrame(self.rows, schema=LOG_SCHEMA)
+        return pl.DataFrame(self.rows, schema=LOG_SCHEMA)
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Start the window's clock."""
         self._since, self._steps_timed = time.perf_counter(), 0
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Add this step to the window, and close the window where a row is due."""
         assert isinstance(pl_module, LastTokenTraining)
@@ -75,7 +75,7 @@ class TrainingLog(pl.Callback):
         if step % self.training.log_every == 0 or step == self.training.steps:
             self._close_window(trainer, pl_module, step, float(pl_module.gradient_norm))
 
-    def _close_window(self, trainer: pl.Trainer, module: LastTokenTraining, step: int, norm: float) -> None:
+    def _close_window(self, trainer: L.Trainer, module: LastTokenTraining, step: int, norm: float) -> None:
         mean: Any = trainer.strategy.reduce(self._loss_sum / self._steps, reduce_op="mean")
         loss = float(mean)
         scaled = self.training.precision == "16-mixed"

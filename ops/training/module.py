@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import lightning.pytorch as pl
+import lightning as L
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -24,7 +24,7 @@ def initial_model(spec: ModelSpec, vocabulary_size: int, seed: int) -> GPTJ:
         return GPTJ(spec, vocabulary_size)
 
 
-class LastTokenTraining(pl.LightningModule):
+class LastTokenTraining(L.LightningModule):
     """Trains a GPTJ to predict the token after the last one (arXiv:2605.31558 App. C).
 
     Nothing is read back from the device during a step. A step's output is its mean loss and its number of right

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TextIO
 
-import lightning.pytorch as pl
+import lightning as L
 from torch import Tensor
 
 from ops.training.validation import ValidationAccuracy
@@ -60,7 +60,7 @@ class TerminalProgress:
         print(f"\r\x1b[K{bar} {describe(progress)}", end=end, file=stream, flush=True)
 
 
-class ProgressReport(pl.Callback):
+class ProgressReport(L.Callback):
     """Calls `report` at most every `every_s` seconds and at the last step; the device is read at those times only."""
 
     def __init__(
@@ -78,12 +78,12 @@ class ProgressReport(pl.Callback):
         self._loss: Tensor | float = 0.0
         self._correct: Tensor | float = 0.0
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Start the clock."""
         self._begin_window()
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Add this step; report where due."""
         self._loss = self._loss + outputs["loss"]

@@ -8,14 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import lightning.pytorch as pl
+import lightning as L
 import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
 from ops.training.durable import problem_with, remove_unfinished, sha256, sync_folder, write_folder
 from ops.training.module import LastTokenTraining
-from ops.training.snapshots import snapshot_name, snapshot_step, weights_on_cpu
+from ops.training.snapshots import snapshot_name, snapshot_step
+from ops.training.weights import weights_on_cpu
 
 logger = logging.getLogger(__name__)
 _FORMAT = 1
@@ -91,7 +92,7 @@ def latest_state(
     return None
 
 
-class ResumableState(pl.Callback):
+class ResumableState(L.Callback):
     """Writes the state at checkpoint steps and at least every `every` steps; restores `start` before training.
 
     Where these follow each other within `rest_s` seconds, one is written in that time, and always the last step's:
@@ -109,7 +110,7 @@ class ResumableState(pl.Callback):
         self._written = -1 if start is None else start.step
         self._steps: frozenset[int] = frozenset()
 
-    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_fit_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Put the trainer, the module and the other callbacks where the state was saved."""
         assert isinstance(pl_module, LastTokenTraining)
         self._steps = frozenset(pl_module.training_spec.all_checkpoint_steps)
@@ -130,7 +131,7 @@ class ResumableState(pl.Callback):
         self.start = None
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Write where due."""
         assert isinstance(pl_module, LastTokenTraining)
@@ -140,7 +141,7 @@ class ResumableState(pl.Callback):
         if due and (rested or step == pl_module.training_spec.steps):
             self.write(trainer, pl_module)
 
-    def write(self, trainer: pl.Trainer, module: LastTokenTraining) -> None:
+    def write(self, trainer: L.Trainer, module: LastTokenTraining) -> None:
         """Write the state of this moment, once, and drop all but the last two. Raises TrainingWriteError."""
         step = trainer.global_step
         if step == self._written or not trainer.is_global_zero:

@@ -1,23 +1,19 @@
 """Weights snapshots: one folder a checkpoint step with config.json and model.safetensors, each whole or absent."""
 
-import json
 import logging
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import lightning.pytorch as pl
-import torch
-from safetensors.torch import save
+import lightning as L
 from torch import Tensor
 
-from ops.model.checkpoint import state_config
 from ops.model.gptj import GPTJ
 from ops.spec.training import TrainingSpec
 from ops.training.durable import problem_with, remove_unfinished, write_folder
-from ops.training.log import diverged
 from ops.training.module import LastTokenTraining
+from ops.training.weights import snapshot_files, weights_on_cpu
 
 logger = logging.getLogger(__name__)
 
@@ -33,26 +29,15 @@ def snapshot_step(folder: Path) -> int | None:
     return int(digits) if folder.name.startswith("step_") and digits.isdecimal() else None
 
 
-def weights_on_cpu(model: GPTJ, training: TrainingSpec, step: int) -> dict[str, Tensor]:
-    """The weights as contiguous CPU tensors. Raises TrainingDiverged when one is not finite."""
-    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-    for name, tensor in weights.items():
-        if not bool(torch.isfinite(tensor).all()):
-            raise diverged(f"The weights of {name} are not finite", step, None, training)
-    return weights
-
-
-def write_snapshot(folder: Path, model: GPTJ, weights: Mapping[str, Tensor]) -> dict[str, str]:
+def write_snapshot(folder: Path, model: GPTJ, weights: dict[str, Tensor]) -> dict[str, str]:
     """Write `folder` with config.json and model.safetensors; returns file name → SHA-256.
 
     The folder loads in ops.model.load_checkpoint. Raises TrainingWriteError when it cannot be written.
     """
-    config = json.dumps(state_config(model.spec, model.vocabulary_size), indent=1, sort_keys=True) + "\n"
-    data = save(dict(weights), metadata={"format": "pt"})
-    return write_folder(folder, {"config.json": config.encode(), "model.safetensors": data})
+    return write_folder(folder, snapshot_files(model, weights))
 
 
-class Snapshots(pl.Callback):
+class Snapshots(L.Callback):
     """Writes the weights at each of `steps` (0 = the initial weights) as folder/step_000050; `digests` says which."""
 
     def __init__(self, folder: Path, training: TrainingSpec) -> None:
@@ -60,17 +45,17 @@ class Snapshots(pl.Callback):
         self.steps = frozenset(training.all_checkpoint_steps)
         self.digests: dict[int, dict[str, str]] = {}
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """The initial weights."""
         self._write_if_due(trainer, pl_module)
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """The weights after this step."""
         self._write_if_due(trainer, pl_module)
 
-    def _write_if_due(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+    def _write_if_due(self, trainer: L.Trainer, module: L.LightningModule) -> None:
         step = trainer.global_step
         if step not in self.steps or step in self.digests or not trainer.is_global_zero:
             return

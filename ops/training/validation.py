@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-import lightning.pytorch as pl
+import lightning as L
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -12,7 +12,7 @@ from ops.training.data import TrainingData
 from ops.training.module import LastTokenTraining
 
 
-class ValidationAccuracy(pl.Callback):
+class ValidationAccuracy(L.Callback):
     """`latest` is hop class → accuracy, over `sample` evenly spread rows every `every` steps, all rows at `steps`.
 
     Draws no random number and leaves train or eval mode as it was.
@@ -25,7 +25,7 @@ class ValidationAccuracy(pl.Callback):
         self.latest: dict[int, float] = {}
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Evaluate where due."""
         step = trainer.global_step

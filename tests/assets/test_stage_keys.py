@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 import assets
+import ops.training
 from assets.registry import STAGES
 from assets.stage import Check, Computed, Replicate, Stage, Verdict, clock, every_verdict, plan
 from ops.spec.study import ExperimentSpec, parse_study
-from warehouse.keys import modules_of
+from warehouse.code import modules_of
 
 BASE = "study: s\ndescription: d\nexperiments: {a: {task: {name: number, n_test: 4000}%s}}\n"
 EVALUATIONS = {"accuracy", "head_scores", "frequency_use"}
@@ -66,8 +67,31 @@ def test_the_code_that_a_stage_calls_is_in_its_key(stage: Stage):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ops.")
     }
     assert called
-    # Progress only tells, and the kind of an experiment decides whether there is a stage at all, not what it gives.
-    assert called <= covered | {"ops.training.progress", "ops.spec.study"}
+    # What only tells or protects, and the kind of an experiment, which decides whether there is a stage at all.
+    assert called <= covered | {"ops.training.fit", "ops.training.progress", "ops.spec.study"}
+
+
+TELLS_OR_PROTECTS = {
+    "ops.training.durable",
+    "ops.training.environment",
+    "ops.training.fit",
+    "ops.training.head_scores",
+    "ops.training.interruption",
+    "ops.training.progress",
+    "ops.training.resume",
+    "ops.training.snapshots",
+    "ops.training.validation",
+    "ops.training.workdir_lock",
+}
+
+
+def test_every_module_of_training_either_decides_or_is_known_not_to():
+    checkpoints = next(stage for stage in STAGES if stage.name == "checkpoints")
+    folder = Path(ops.training.__file__).parent
+    modules = {f"ops.training.{path.stem}" for path in folder.glob("*.py") if path.stem != "__init__"}
+    decides = set(modules_of(checkpoints.code)) & modules
+    assert decides | TELLS_OR_PROTECTS == modules
+    assert not decides & TELLS_OR_PROTECTS
 
 
 def test_mixed_lengths_add_their_field_and_their_code_and_others_have_neither():
@@ -76,7 +100,7 @@ def test_mixed_lengths_add_their_field_and_their_code_and_others_have_neither():
     assert checkpoints.reads(mixed) == {**checkpoints.reads(plain), "mixed_lengths": {"shortest": 17, "longest": 64}}
     assert checkpoints.reads(plain).keys() == {"model", "training"}
     assert checkpoints.modules(plain) == checkpoints.code
-    assert checkpoints.modules(mixed) == (*checkpoints.code, "ops.length.mixed")
+    assert checkpoints.modules(mixed) == (*checkpoints.code, *checkpoints.code_if["mixed_lengths"])
     assert not any("mixed_lengths" in name for stage in STAGES for name in modules_of(stage.modules(plain)))
     others = [stage for stage in STAGES if stage.applies(plain) and stage.name != "checkpoints"]
     assert others

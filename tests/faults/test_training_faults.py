@@ -125,7 +125,7 @@ def test_kill_9_at_random_moments(trainings, whole, tmp_path, moment):
     assert_resumes(trainings, workdir, whole)
 
 
-@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129), ("SIGXCPU", 152)])
 def test_an_interruption_stays_one_and_loses_no_step(trainings, whole, tmp_path, name, status):
     workdir = tmp_path / "work"
     assert trainings.run(workdir, {"signal_at": 6, "signal": name}) == status
@@ -136,6 +136,29 @@ def test_an_interruption_in_the_last_step_stays_one(trainings, whole, tmp_path):
     workdir = tmp_path / "work"
     assert trainings.run(workdir, {"signal_at": 12, "signal": "SIGINT"}) == 130
     assert_resumes(trainings, workdir, whole, resumed_from=12)
+
+
+SLURM = {"SLURM_JOB_ID": "4711", "SLURM_JOB_NAME": "ropewalk", "SLURM_NTASKS": "2", "SLURM_NNODES": "1"}
+SLURM |= {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0", "SLURM_NODELIST": "node7"}
+
+
+@pytest.mark.parametrize("name", ["SIGUSR1", "SIGUSR2"])
+@pytest.mark.parametrize("environment", [SLURM, {}], ids=["slurm", "bare"])
+def test_an_early_warning_has_the_state_saved_and_training_goes_on(trainings, whole, tmp_path, environment, name):
+    """What a scheduler does: it warns in step 6, kills in step 7, and starts the job again."""
+    workdir = tmp_path / "work"
+    fault = {"environment": environment, "signal_at": 6, "signal": name}
+    assert trainings.run(workdir, fault | {"kill_at": 7}) == -signal.SIGKILL
+    assert not list(workdir.rglob("*.ckpt"))
+    assert_resumes(trainings, workdir, whole, resumed_from=6)
+    assert trainings.run(tmp_path / "other" / "work", fault) == 0
+    assert outcome(tmp_path / "other" / "work")["files"] == whole["files"]
+
+
+def test_a_signal_that_is_ignored_stays_ignored(trainings, whole, tmp_path):
+    workdir = tmp_path / "work"
+    assert trainings.run(workdir, {"ignored": ["SIGHUP"], "signal_at": 6, "signal": "SIGHUP"}) == 0
+    assert outcome(workdir)["files"] == whole["files"]
 
 
 def assert_one_clear_error(workdir: Path, reason: str) -> None:

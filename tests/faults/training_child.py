@@ -92,9 +92,15 @@ def train(case: dict) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (fault["largest_file"],) * 2)
 
+    os.environ.update(fault.get("environment", {}))
+    for name in fault.get("ignored", []):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+
     def report(progress):
         if fault.get("signal_at") == progress.step:
             os.kill(os.getpid(), getattr(signal, fault["signal"]))
+        if fault.get("kill_at") == progress.step:
+            kill()
 
     torch.set_num_threads(1)
     fit_module.STATE_REST_S = 0.0

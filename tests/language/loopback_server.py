@@ -12,6 +12,9 @@ KEY = "sk-secret-0123456789"
 class Server(ThreadingHTTPServer):
     """Follows a script of mishaps, then answers. Counts requests, and how many are open at once.
 
+    A mishap is a status, a word, or whole: (status, headers, JSON or bytes); a dictionary changes the good answer's
+    message, finish_reason and usage.
+
     With a barrier in `together` it answers only when as many requests are open as that waits for.
     """
 
@@ -76,8 +79,18 @@ class Handler(BaseHTTPRequestHandler):
             payload = json.dumps(good | {"choices": []}).encode()
         elif mishap == "no quota":
             status, payload = 429, json.dumps({"error": {"message": "pay", "code": "insufficient_quota"}}).encode()
+        elif isinstance(mishap, dict):
+            choice["message"] = {"role": "assistant"} | mishap.get("message", {})
+            changed = {name: value for name, value in mishap.items() if name == "usage"}
+            if "finish_reason" in mishap:
+                choice["finish_reason"] = mishap["finish_reason"]
+            payload = json.dumps(good | changed).encode()
+        elif isinstance(mishap, tuple):
+            status, headers, body = mishap
+            payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
-        self.send_header("content-type", "application/json")
+        if "content-type" not in headers:
+            self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(payload) + (50 if mishap == "truncated" else 0)))
         for name, value in headers.items():
             self.send_header(name, value)

@@ -1,15 +1,19 @@
 """Prompting over HTTP: a real server on loopback that misbehaves in every way that hosted ones do."""
 
+import importlib.util
 import json
 import re
 import threading
 
+import numpy as np
 import pytest
 from loopback_server import KEY, Server, solve
 
 from ops.language_models.budget import Budget, CostCapReached
 from ops.language_models.endpoint import Answer, EndpointError, ask_all
-from ops.language_models.prompted import parse_answer, questions
+from ops.language_models.lengths import length_accuracy
+from ops.language_models.prompted import draw_items, n_rows, parse_answer, questions
+from ops.language_models.replies import wait_asked
 
 
 class Memory(dict):
@@ -69,6 +73,181 @@ def test_refusal_is_not_retried_and_hides_the_key(mishap, advice):
     assert len(server.seen) == 1
     assert KEY not in str(failure.value)
     assert failure.value.__suppress_context__
+
+
+UNCOUNTED = ("A", "stop", None, None)
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ({"message": {"content": None, "reasoning_content": "Hm"}, "finish_reason": "length"}, ("", "length", 20, 1)),
+        ({"message": {"content": ""}}, ("", "stop", 20, 1)),
+        ({"message": {"tool_calls": []}, "finish_reason": "tool_calls"}, ("", "tool_calls", 20, 1)),
+        ({"message": {"content": None, "refusal": "I cannot."}}, ("I cannot.", "refusal", 20, 1)),
+        ({"message": {"content": None}, "finish_reason": "content_filter"}, ("", "content_filter", 20, 1)),
+        ({"message": {"content": [{"type": "thinking", "text": "B"}, {"type": "text", "text": "A"}]}}, "A"),
+        ({"message": {"content": 3}}, "3"),
+        ({"message": {"content": "A"}, "finish_reason": None}, ("A", "unknown", 20, 1)),
+        ({"message": {"content": "A"}, "usage": {"prompt_tokens": 20.0, "completion_tokens": "1"}}, "A"),
+        ({"message": {"content": "A"}, "usage": None}, UNCOUNTED),
+        (
+            {"message": {"content": "A"}, "usage": {"prompt_tokens": -1, "completion_tokens": True}},
+            ("A", "stop", None, None),
+        ),
+    ],
+)
+def test_what_was_paid_for_is_kept_as_what_it_is(reply, answer):
+    cache, budget = Memory(), Budget(1.0)
+    expected = Answer(*answer) if isinstance(answer, tuple) else Answer(answer, "stop", 20, 1)
+    with Server([reply]) as server:
+        assert ask(server, [messages("one")], cache=cache, cap=budget) == [expected]
+        assert len(server.seen) == len(cache) == 1
+        assert budget.spent == pytest.approx(server.endpoint().cost(expected, messages("one")))
+
+
+PAGE = b"<!doctype html><title>Sign in</title>"
+FINAL = [
+    ((400, {}, {"error": {"message": "max_tokens is not supported"}}), "HTTP 400 max_tokens is not supported; check"),
+    ((402, {}, {"detail": "pay first"}), "pay first; the account has no credit left"),
+    ((403, {}, {"error": {"message": f"{KEY[:12]}… may not"}}), r"\*\*\*… may not; check what the key may use"),
+    ((404, {}, {"error": {"message": "no model toy"}}), "no model toy; check base_url and model"),
+    ((422, {"content-type": "text/html"}, PAGE), "HTTP 422; check the model's name"),
+    ((308, {"location": "http://other/v1"}, {}), "moved to http://other/v1; correct base_url"),
+    ((429, {}, {"error": {"type": "billing_not_active", "message": "pay"}}), "no credit left"),
+    ((429, {"retry-after": "7200"}, {"error": {"message": "daily limit"}}), "daily limit; it asks to wait 7200 s"),
+    ((200, {}, {"error": {"code": 402, "message": "pay"}}), "HTTP 402 402 pay; the account has no credit left"),
+    ((200, {}, {"error": {"code": "context_length_exceeded", "message": "too long"}}), "too long; check"),
+]
+
+
+@pytest.mark.parametrize(("reply", "said"), FINAL)
+def test_a_refusal_says_the_servers_reason_once_and_costs_nothing(reply, said):
+    budget, waits = Budget(1.0), []
+    with Server([reply] * 9) as server, pytest.raises(EndpointError, match=said) as failure:
+        ask(server, [messages(f"q{i}") for i in range(5)], cap=budget, waits=waits, concurrency=1)
+    assert len(server.seen) == 1  # no other question either
+    assert not waits
+    assert budget.spent == budget.reserved == 0
+    assert KEY[:12] not in str(failure.value)
+
+
+def test_a_web_page_is_no_answer_and_is_not_asked_for_again():
+    with Server([(200, {"content-type": "text/html"}, PAGE)] * 9) as server:
+        with pytest.raises(EndpointError, match="a web page, not a chat completion; check base_url"):
+            ask(server, [messages("one")])
+        assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [({"retry-after": "20"}, 20.0), ({"retry-after": "90"}, 90.0), ({"retry-after-ms": "30000"}, 30.0)],
+)
+def test_the_wait_that_the_server_asks_for_is_kept(headers, wait):
+    waits = []
+    with Server([(429, headers, {})]) as server:
+        ask(server, [messages("one")], waits=waits)
+    assert waits == [wait]
+
+
+def test_a_date_to_wait_for_is_read_by_the_servers_clock():
+    headers = {"date": "Tue, 01 Dec 2026 10:00:00 GMT", "retry-after": "Tue, 01 Dec 2026 10:01:30 GMT"}
+    assert wait_asked(headers) == 90.0
+    assert wait_asked(headers | {"date": headers["retry-after"]}) == 0.0
+
+
+@pytest.mark.parametrize("given", ["soon", "nan", "-5", "inf", ""])
+def test_a_wait_without_sense_is_left_aside(given):
+    assert not wait_asked({"retry-after": given})
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n", f"{KEY}\r\n", f" {KEY}", f"\t{KEY} "])
+def test_blanks_around_a_key_are_dropped(key):
+    with Server() as server:
+        ask_all(server.endpoint(), [messages("q")], Memory(), Budget(1.0), key)
+    assert server.seen[0][1] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("\u201csk-abc\u201d", "quotation marks"),
+        ('"sk-abc"', "quotation marks"),
+        ("sk-\nabc", r"U\+000A"),
+        ("sk-ab\u200bc", r"U\+200B"),
+        ("sk-\u043ebc", r"U\+043E"),
+        ("  ", "is empty"),
+    ],
+)
+def test_what_cannot_be_a_key_is_never_sent(key, said):
+    budget = Budget(1.0)
+    with Server() as server:
+        with pytest.raises(EndpointError, match=said) as failure:
+            ask_all(server.endpoint(), [messages("q")], Memory(), budget, key)
+        assert not server.seen
+    assert budget.spent == 0
+    assert "abc" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("SSL_CERT_FILE", "/nowhere/ca.pem", "SSL_CERT_FILE"),
+        ("ALL_PROXY", "socks://127.0.0.1:9", "proxy"),
+        ("ALL_PROXY", "socks5://127.0.0.1:9", "socksio"),
+        ("OPENAI_ORG_ID", "org\n", "cannot be sent"),
+        ("OPENAI_ORG_ID", "\u201corg\u201d", "cannot be sent"),
+    ],
+)
+def test_an_environment_that_cannot_work_is_one_sentence_and_no_request(variable, value, said, monkeypatch):
+    if value.startswith("socks5") and importlib.util.find_spec("socksio"):
+        pytest.skip("socksio is installed")
+    monkeypatch.setenv(variable, value)
+    budget, waits = Budget(1.0), []
+    with Server() as server:
+        with pytest.raises(EndpointError, match=said) as failure:
+            ask(server, [messages("q")], cap=budget, waits=waits)
+        assert not server.seen
+    assert not waits
+    assert budget.spent == 0
+    assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "requests", "said"),
+    [
+        ("http://127.0.0.1:1/v1", 3, "no connection to .*refused"),
+        ("ftp://127.0.0.1/v1", 1, "cannot be sent"),
+        ("127.0.0.1:8000/v1", 1, "cannot be sent"),
+        ("http://127.0.0.1:port/v1", 1, "base_url"),
+        ("http://nowhere.invalid/v1", 1, "no connection to .*check base_url"),
+    ],
+)
+def test_what_never_left_costs_nothing(url, requests, said):
+    budget, waits = Budget(1.0), []
+    with Server() as server, pytest.raises(EndpointError, match=said):
+        ask(server, [messages("q")], cap=budget, waits=waits, base_url=url, attempts=3)
+    assert len(waits) == requests - 1
+    assert budget.spent == budget.reserved == 0
+
+
+def test_https_at_a_server_that_does_not_speak_it_is_tried_once():
+    budget, waits = Budget(1.0), []
+    with Server() as server:
+        url = server.endpoint().base_url.replace("http", "https")
+        with pytest.raises(EndpointError, match="no connection"):
+            ask(server, [messages("q")], cap=budget, waits=waits, base_url=url)
+    assert not waits
+    assert budget.spent == 0
+
+
+def test_the_answer_that_another_process_kept_first_is_the_one():
+    class First(Memory):
+        def put(self, key, value):
+            self[key] = Answer("B", "stop", 20, 1)
+
+    with Server() as server:
+        assert ask(server, [messages("q")], cache=First())[0].text == "B"
 
 
 def test_rerun_sends_nothing_and_repeats_are_sent_once():
@@ -171,6 +350,29 @@ def test_answers_are_spread_over_the_window(task):
     assert {places.count(i) for i in range(12)} == {20}
     assert questions(task, 12, 0, 240, 0) == asked
     assert questions(task, 12, 1, 240, 0) != asked
+
+
+@pytest.mark.parametrize("task", ["number", "letter"])
+def test_a_runs_questions_differ_and_none_is_among_its_shots(task):
+    asked = questions(task, length=2, run=0, n_items=1_000, n_shots=20)
+    assert len({question.messages[-1]["content"] for question in asked}) == 1_000
+    for question in asked:
+        rows = [m["content"] for m in question.messages if m["role"] == "user"]
+        assert len(set(rows)) == 21
+
+
+def test_as_many_rows_as_a_window_has_and_no_more():
+    stream = np.random.default_rng(0)
+    assert n_rows("number", 2) == 1_352
+    assert n_rows("letter", 2) == len("ABCDEFGH") ** 2 * 2 * 7 * 8 * 8
+    assert len({item.row for item in draw_items("number", 2, 1_352, stream)}) == 1_352
+    with pytest.raises(ValueError, match="1352 different rows, too few for 1353"):
+        draw_items("number", 2, 1_353, stream)
+
+
+def test_too_few_rows_are_refused_before_anything_is_asked():
+    with pytest.raises(ValueError, match=r"number window of 2 .* lower n_items"):
+        length_accuracy(None, ("letter", "number"), (16, 2), [0], 2_000, 0, 0.85, False)
 
 
 @pytest.mark.parametrize(

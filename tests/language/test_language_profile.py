@@ -166,6 +166,12 @@ def test_no_prompts_is_an_error(build_model):
         score_heads(build_model("llama"), None, [])
 
 
+def test_a_prompt_given_twice_is_an_error(build_model, tiny_prompt):
+    again = tiny_prompt._replace(ids=tiny_prompt.ids.clone())
+    with pytest.raises(ValueError, match="prompts 0 and 1 are one and the same"):
+        profile_frames(build_model("llama"), [tiny_prompt, again])
+
+
 def test_mean_over_prompts_counts_them(build_model, tiny_prompt):
     other = tiny_prompt._replace(ids=tiny_prompt.ids.flip(0))
     frame = profile_frames(build_model("llama"), [tiny_prompt, other], (1e-2,), False).heads

@@ -79,3 +79,25 @@ def test_too_many_pairs_says_how_many_there_are(tokenizer):
 def test_texts_differ_between_prompts(tokenizer):
     prompts = text_prompts(tokenizer, n_prompts=4, n_blocks=4)
     assert len({prompt.text for prompt in prompts}) == 4
+
+
+def test_a_text_of_few_sentences_is_refused_rather_than_counted_more_than_once(tokenizer):
+    one = TEXT.split(".")[0] + "."
+    with pytest.raises(ValueError, match=r"only 1 different stretches of 2 blocks of 2 tokens, .* n_prompts is 2"):
+        text_prompts(tokenizer, 2, 2, 2, text=one)
+    assert len(text_prompts(tokenizer, 1, 2, 2, text=one)) == 1
+    with pytest.raises(ValueError, match="only 1 different"):
+        text_prompts(tokenizer, 2, 2, 2, text=f"{one} {one}")  # the same sentence twice
+
+
+@pytest.mark.parametrize("make", [binding_prompts, induction_prompts, repeated_prompts, text_prompts])
+def test_no_prompt_comes_twice(make, tokenizer):
+    size = {"n_pairs": 2} if make is binding_prompts else {"n_blocks": 2} if make is text_prompts else {"n_words": 3}
+    prompts = make(tokenizer, n_prompts=16, **size)
+    assert len({tuple(prompt.ids.tolist()) for prompt in prompts}) == len(prompts) == 16
+    assert [p.ids.tolist() for p in make(tokenizer, n_prompts=3, **size)] == [p.ids.tolist() for p in prompts[:3]]
+
+
+def test_more_prompts_than_the_words_give_are_refused(tokenizer):
+    with pytest.raises(ValueError, match=r"one repeated word of .* different prompts, but n_prompts is 100; lower"):
+        repeated_prompts(tokenizer, n_prompts=100, n_words=3)

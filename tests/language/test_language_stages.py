@@ -1,5 +1,6 @@
 """The two stages in Dagster, on a tiny local model and a loopback server: tables, claims, cache, no secret anywhere."""
 
+import json
 import math
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ from made_tokenizers import made_tokenizer
 
 from assets.builder import StoreResource
 from assets.prompting import api_key
+from ops.language_models.endpoint import EndpointError
 from ops.spec.language_models import EndpointSpec
 from ops.spec.study import SpecError, parse_study
 from pipeline.factory import build_assets
@@ -101,6 +103,21 @@ def test_from_yaml_to_claims_and_nothing_twice(tmp_path, folder, monkeypatch):
             assert KEY.encode() not in path.read_bytes(), path
 
 
+def test_empty_replies_are_kept_with_their_reason_and_said(tmp_path, folder, monkeypatch):
+    monkeypatch.setenv("TOY_KEY", KEY)
+    silent = {"message": {"content": None}, "finish_reason": "length"}
+    with Server([silent] * 99) as server:
+        text = STUDY.format(folder=folder, url=server.endpoint().base_url, lengths=[16])
+        assert run(text, tmp_path / "store")[0]
+        assert len(server.seen) == 12
+    with duckdb.connect(str(tmp_path / "store" / "warehouse.duckdb"), read_only=True) as connection:
+        query = "SELECT DISTINCT raw, answer, finish_reason, prompt_tokens, completion_tokens FROM lm_answers"
+        assert connection.sql(query).fetchall() == [("", None, "length", 20, 1)]
+    summaries = [json.loads(p.read_text())["summary"] for p in (tmp_path / "store").glob("artifacts/prompting/*/m*")]
+    (check,) = (summary["checks"]["replies_have_words"] for summary in summaries)
+    assert check == {"passed": False, "measured": {"n_replies": 12, "n_empty": 12, "n_empty_length": 12}}
+
+
 def test_a_model_at_chance_is_asked_no_further_and_decides_nothing(tmp_path, folder, monkeypatch):
     monkeypatch.setenv("TOY_KEY", KEY)
     with Server(reply=lambda body: "1") as server:
@@ -133,6 +150,11 @@ def test_the_key_comes_from_the_environment_only():
     assert api_key(spec, {"OPENAI_API_KEY": "k"}) == "k"
     with pytest.raises(ValueError, match="OPENAI_API_KEY is not set"):
         api_key(spec, {})
+    assert api_key(spec, {"OPENAI_API_KEY": " k\n"}) == "k"
+    with pytest.raises(ValueError, match="OPENAI_API_KEY is not set"):
+        api_key(spec, {"OPENAI_API_KEY": "\n"})
+    with pytest.raises(EndpointError, match="environment variable OPENAI_API_KEY stands in quotation marks"):
+        api_key(spec, {"OPENAI_API_KEY": "\u201ck\u201d"})
     assert api_key(spec.model_copy(update={"base_url": "http://localhost:1/v1"}), {}) == "none"
 
 

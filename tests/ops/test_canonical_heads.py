@@ -189,7 +189,7 @@ STUDY = "study: s\ndescription: d\nexperiments:\n  e:\n    canonical: {{task: {{
     ("more", "complaint"),
     [
         ("angles: [65]", "frequency ID 65 is beyond n_frequencies 64"),
-        ("angles: [1, 1]", "angles must not repeat"),
+        ("angles: [1, 1]", "angles: 1 stands twice"),
         ("angles: [1], shown: [[2]]", "neither in angles nor in pairs"),
         ("n_test: 4", "fewer than the 8 answer positions"),
         ("angle: [1]", "unknown field"),

@@ -146,9 +146,14 @@ SMALL = "study: s\ndescription: d\nexperiments:\n  a: {task: {name: %s}, model: 
     ("task", "n_heads", "part", "words"),
     [
         ("number", 1, "ablation: {scopes: [each_head]}", "ablation.scopes names each_head alone, .* use each_layer"),
-        ("number", 2, "ablation: {modes: [freeze, freeze]}", "ablation: modes names something twice"),
-        ("number", 2, "ablation: {score_bands: [[1, 8], [1, 8]]}", "ablation: score_bands names something twice"),
-        ("number", 2, "ablation: {sliding: [{width: 1, every: 1}, {width: 1, every: 1}]}", "ablation: sliding names"),
+        ("number", 2, "ablation: {modes: [freeze, freeze]}", "ablation.modes: freeze stands twice; name each once"),
+        ("number", 2, "ablation: {score_bands: [[1, 8], [1, 8]]}", "ablation.score_bands: .1, 8. stands twice"),
+        (
+            "number",
+            2,
+            "ablation: {sliding: [{width: 1, every: 1}, {width: 1, every: 1}]}",
+            "ablation.sliding: .* twice",
+        ),
         (
             "letter_matched, target_window: 1, pre_target_window: 3, hops: [4]",
             1,

@@ -73,5 +73,5 @@ def test_warm_up_rises_evenly_to_the_peak_and_no_update_is_wasted(schedule):
 
 
 def test_warm_up_over_the_whole_training_or_none():
-    assert learning_rate(TrainingSpec(steps=10, warmup_steps=10, learning_rate=1.0), 9) == 1.0
-    assert learning_rate(TrainingSpec(steps=10, warmup_steps=0, learning_rate=1.0), 0) == 1.0
+    assert learning_rate(TrainingSpec(steps=10, checkpoint_every=None, warmup_steps=10, learning_rate=1.0), 9) == 1.0
+    assert learning_rate(TrainingSpec(steps=10, checkpoint_every=None, warmup_steps=0, learning_rate=1.0), 0) == 1.0

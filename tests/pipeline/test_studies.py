@@ -1,13 +1,18 @@
 """Studies from files: found in several folders, and fifty ways to get one wrong, each told in one sentence."""
 
+import keyword
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
+from assets.builder import StoreResource
 from pipeline import studies
+from pipeline.factory import OVER_ALL, build_assets
+from pipeline.jobs import build_jobs
 from pipeline.studies import StudyError, declared_studies
 
 GOOD = "study: {study}\ndescription: d\nexperiments:\n  {name}:\n    task: {{name: letter}}\n"
@@ -129,6 +134,108 @@ def test_a_missing_folder_and_an_unreadable_file_are_named(tmp_path):
         declared_studies([tmp_path / "nowhere"])
     (tmp_path / "folder.yaml").mkdir()
     with pytest.raises(StudyError, match=r"folder.yaml: cannot be read"):
+        declared_studies([tmp_path])
+
+
+def dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def circle(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(studies.LARGEST + 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (Path.mkdir, "cannot be read"),
+        (os.mkfifo, "it is no file"),
+        (dangling, "No such file"),
+        (circle, "symbolic links"),
+        (lambda path: path.symlink_to("/dev/zero"), "it is no file"),
+        (sparse, "4,000,001 bytes"),
+        (lambda path: path.write_text("a: [\n"), "line 2"),
+    ],
+)
+def test_what_is_no_study_blocks_with_one_sentence_that_names_it(make, words, tmp_path):
+    (tmp_path / "good.yaml").write_text(GOOD.format(study="one", name="mine"))
+    make(tmp_path / "odd\n\udcff.yaml")
+    with pytest.raises(StudyError, match=words) as caught:
+        declared_studies([tmp_path])
+    message = caught.value.format_message()
+    assert message.startswith(f"{tmp_path}/odd\\n\\udcff.yaml")
+    assert "\n" not in message
+    assert len(message) < 400
+
+
+def test_what_editors_and_systems_leave_in_a_folder_is_no_study(tmp_path):
+    (tmp_path / "good.yaml").write_text(GOOD.format(study="one", name="mine"))
+    (tmp_path / "LOUD.YML").write_text(GOOD.format(study="two", name="yours"))
+    (tmp_path / "._good.yaml").write_bytes(b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        \xb0\xff")
+    (tmp_path / ".#good.yaml").symlink_to("someone@host.1234:1700000000")
+    os.mkfifo(tmp_path / ".pipe.yaml")
+    (tmp_path / ".cache.yaml").mkdir()
+    for name in (".good.yaml", "~$good.yaml", "#good.yaml", "#good.yaml#", "good.yaml~", "good.yaml.swp", "good.txt"):
+        (tmp_path / name).write_text((tmp_path / "good.yaml").read_text())
+    assert [study.study for study in declared_studies([tmp_path])] == ["two", "one"]
+
+
+def test_a_folder_that_is_named_twice_is_read_once(tmp_path, monkeypatch):
+    (tmp_path / "a.yaml").write_text(GOOD.format(study="one", name="mine"))
+    (tmp_path / "link").symlink_to(tmp_path)
+    listed = os.pathsep.join([str(tmp_path), f"{tmp_path}/", str(tmp_path / "link"), str(studies.OWN)])
+    monkeypatch.setenv("ROPEWALK_EXPERIMENTS", listed)
+    names = [study.study for study in declared_studies()]
+    assert names.count("one") == names.count("quick") == 1
+
+
+@pytest.mark.parametrize(("folder", "words"), [("~nobody_here/x", "no such folder"), ("f" * 300, "too long")])
+def test_a_folder_that_cannot_be_read_is_one_sentence(folder, words, monkeypatch):
+    monkeypatch.setenv("ROPEWALK_EXPERIMENTS", folder)
+    with pytest.raises(StudyError, match=rf"^{folder[:9]}.*{words}.*correct.*ROPEWALK_EXPERIMENTS$"):
+        declared_studies()
+
+
+DAGSTERS = ["config", "context", "conf", "meta", "dict", "arg_dict", "int", "str", "float", "bool", "input", "output"]
+
+
+@pytest.mark.parametrize("name", [*DAGSTERS, "type", *(word for word in keyword.kwlist if word.islower())])
+def test_a_study_cannot_have_a_name_that_dagster_keeps(name, tmp_path):
+    (tmp_path / "mine.yaml").write_text(GOOD.format(study=f"'{name}'", name="a"))
+    with pytest.raises(StudyError, match=rf"mine.yaml: study: '{name}' is a word that Dagster .* e.g. {name}_study$"):
+        declared_studies([tmp_path])
+
+
+@pytest.mark.parametrize("name", [*OVER_ALL, "results", "a__b", "a_more_seeds"])
+def test_a_study_cannot_have_a_name_that_the_pipeline_keeps(name, tmp_path):
+    (tmp_path / "mine.yaml").write_text(GOOD.format(study=name, name="a"))
+    with pytest.raises(StudyError, match=rf"mine.yaml: study: '{name}' is the pipeline's own name; choose another"):
+        declared_studies([tmp_path])
+
+
+def test_whatever_name_is_accepted_dagster_loads(tmp_path):
+    longest = "s" * studies.LONGEST_STUDY
+    for i, name in enumerate(["match", "job", "ops", "all", "null", "default", longest]):
+        (tmp_path / f"{i}.yaml").write_text(GOOD.format(study=f"'{name}'", name=f"e{i}") + "    more_seeds: [1]\n")
+    odd = [*DAGSTERS, "import", "none", "true", "warehouse", "report", "default", "charts", "e" * 64]
+    body = "".join(f"  '{name}': {{{LETTER}}}\n" for name in odd)
+    (tmp_path / "odd.yaml").write_text(f"study: odd\ndescription: d\nexperiments:\n{body}")
+    declared = declared_studies([tmp_path])
+    definitions = dg.Definitions(
+        assets=build_assets(declared), jobs=build_jobs(declared), resources={"store": StoreResource()}
+    )
+    dg.Definitions.validate_loadable(definitions)
+    for study in declared:
+        selected = definitions.resolve_job_def(study.study).asset_layer.selected_asset_keys
+        names = {key.path[0] for key in selected if len(key.path) == 2}
+        assert names == {experiment.name for experiment in study.experiments}
+    (tmp_path / "0.yaml").write_text(GOOD.format(study=longest + "s", name="e0"))
+    with pytest.raises(StudyError, match=r"0.yaml: study: has 64 characters, 63 at most; shorten it"):
         declared_studies([tmp_path])
 
 

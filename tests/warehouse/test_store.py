@@ -156,7 +156,7 @@ def damage_other_key(folder):
 
 
 def damage_newer_format(folder):
-    rewrite_manifest(folder, format=2)
+    rewrite_manifest(folder, format=manifest.FORMAT + 1)
 
 
 @pytest.mark.parametrize(
