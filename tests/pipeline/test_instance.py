@@ -91,7 +91,7 @@ def test_a_path_that_dagsters_database_misreads_is_refused_before_anything_is_wr
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["it's", 'a "b"', "$HOME ~", "ü 語", "[1] {a}*", "100% #&;\\", "n" * 200])
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "$HOME ~", "ü 語", "[1] {a}*", "100% #&;", "n" * 200])
 def test_any_other_path_will_do(name, tmp_path, monkeypatch):
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     prepare_instance(tmp_path / name)
