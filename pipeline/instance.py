@@ -5,6 +5,7 @@ was there before is used as it is, and no file of ours is put into it.
 """
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def prepare_instance(store: Path) -> Path:
     store or the home cannot be used.
     """
     home = place("DAGSTER_HOME", store / "dagster")
+    if re.search(r"\?|%[0-9A-Fa-f]{2}", str(home)):
+        raise StoreError(f"Dagster cannot keep its records in {home}: set DAGSTER_HOME to a path without ? and %")
     with disk_errors(f"cannot keep results in {store}; set ROPEWALK_STORE"):
         store.mkdir(parents=True, exist_ok=True)
         refuse_unusable(store)

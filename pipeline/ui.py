@@ -23,7 +23,7 @@ from warehouse.store import Store
 
 QUIET = ["-W", "ignore:Function `dev_command` is superseded"]
 ENDING = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-PATIENCE_S = {signal.SIGINT: 10.0, signal.SIGTERM: 3.0, signal.SIGKILL: 5.0}
+PATIENCE_S = {signal.SIGINT: 10.0, signal.SIGTERM: 3.0, signal.SIGKILL: 2.0}
 
 
 def serve(arguments: Sequence[str]) -> int:

@@ -151,8 +151,8 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 2 or "--help" in arguments or "-h" in arguments:
         print(__doc__, file=sys.stderr)
         return 0 if {"--help", "-h"} & set(arguments) else 2
-    explainer = Explainer(Store.from_environment())
     try:
+        explainer = Explainer(Store.from_environment())
         first = explainer.find(arguments[0]) if arguments[0] != "now" else None
         second = explainer.find(arguments[1]) if arguments[1] != "now" else None
         if first is None and second is None:

@@ -18,7 +18,10 @@ RECORDS_BYTES = 400  # SQLite opens no file whose path is longer than 512 bytes;
 def place(variable: str, default: Path | str, most_bytes: int = RECORDS_BYTES) -> Path:
     """The absolute path that $`variable` means, or `default`. Raises StoreError with one sentence."""
     text = os.environ.get(variable)
-    return _fitting(meant(text, variable) if text else Path(default).absolute(), variable, most_bytes)
+    found = _fitting(meant(text, variable) if text else Path(default).absolute(), variable, most_bytes)
+    if "\\" in str(found):
+        raise StoreError(f"{variable}: DuckDB reads the backslash in {_short(found)} as /; choose a path without one")
+    return found
 
 
 def places(variable: str) -> list[Path]:

@@ -86,8 +86,8 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--dry-run"], ["--remove"]):
         print(__doc__, file=sys.stderr)
         return 0 if arguments in (["--help"], ["-h"]) else 2
-    store = Store.from_environment()
     try:
+        store = Store.from_environment()
         # The front door looks up to whom it serves: what is declared is the pipeline's to say.
         planned = importlib.import_module("pipeline.plans").planned()
         found = unreached(store, {(each.stage, each.key) for each in planned})

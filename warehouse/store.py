@@ -83,7 +83,7 @@ class Artifact:
 
     def table(self, name: str) -> pl.DataFrame:
         """The rows of `<name>.parquet`. Raises StoreError like `file`."""
-        return pl.read_parquet(self.file(f"{name}.parquet"))
+        return pl.read_parquet(self.file(f"{name}.parquet"), glob=False)  # else [ ? * in the store's path would be read
 
 
 class Store:

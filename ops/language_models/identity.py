@@ -3,6 +3,7 @@
 import hashlib
 import importlib.metadata
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -48,7 +49,7 @@ def identity(
     files' digests; one that remembers them makes large weights cheap. A hub name without a commit stands for itself.
     A file that cannot be read has an identity that says so: loading the model says it again.
     """
-    path = embedded_file() if source == EMBEDDED else Path(source)
+    path = embedded_file() if source == EMBEDDED else Path(os.path.expanduser(source))
     if path is None:
         return f"{EMBEDDED_PACKAGE} is not installed"
     try:
@@ -65,7 +66,9 @@ def identity(
 
 def is_pinned(source: str, revision: str | None) -> bool:
     """Whether a source names one model for good: files of this machine, or a hub name with a commit."""
-    return source == EMBEDDED or Path(source).exists() or COMMIT.fullmatch(revision or "") is not None
+    return (
+        source == EMBEDDED or Path(os.path.expanduser(source)).exists() or COMMIT.fullmatch(revision or "") is not None
+    )
 
 
 def _deciding(path: Path, seen: set[Path]) -> Iterator[tuple[str, Path]]:

@@ -51,6 +51,7 @@ def load_model(
     `revision` is a hub name's commit or tag; `local_only` refuses to download. Lower precisions are refused: bf16 moves
     scores by up to 0.7. Raises ValueError with one sentence when the source or the extra is missing.
     """
+    source = Path(source).expanduser() if str(source).startswith("~/") else source
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype {dtype!r} is too coarse for scores; use float32 or float64")
     try:

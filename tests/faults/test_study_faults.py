@@ -271,10 +271,13 @@ def test_an_interrupted_command_keeps_what_was_done_and_nothing_else(studies, tm
             break
     time.sleep(1)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-    out, _ = process.communicate()
+    out, err = process.communicate()
     assert process.returncode == status
-    assert f"stopped by {number.name}" in out
-    assert "Traceback" not in out
+    assert out.strip().splitlines() == [
+        f"faulty: stopped by {number.name}; finished stages are kept, and the next run goes on from where this one was."
+    ]
+    assert "Traceback" not in err
+    assert "interrupted" not in err
     assert "dataset" in stages(tmp_path / "store")
     assert not {"checkpoints", "accuracy", "warehouse"} & stages(tmp_path / "store")
     done = studies.run(tmp_path / "store", study=LONG)

@@ -10,6 +10,7 @@ from assets.language_models import LANGUAGE_MODELS
 from assets.stage import Replicate, plan, refuse_changed_reads
 from ops.language_models.digests import PIECE_BYTES, full_digests
 from ops.language_models.identity import identity, is_pinned
+from ops.language_models.load import load_model
 from ops.tasks.registry import parse_study
 
 
@@ -129,3 +130,10 @@ def test_a_model_edited_after_the_planning_is_refused(folder, tmp_path, monkeypa
         refuse_changed_reads(LANGUAGE_MODELS, replicate, keys)
     assert plan(replicate, [LANGUAGE_MODELS]) != keys
     assert not (tmp_path / "store").exists()  # planning makes no store
+
+
+def test_a_home_sign_in_a_source_is_home(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert identity("~/model") == identity(str(folder))
+    assert is_pinned("~/model", None)
+    assert load_model("~/model", local_only=True).model.config.vocab_size == 1500

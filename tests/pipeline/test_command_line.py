@@ -66,6 +66,23 @@ def test_two_runs_at_once_share_the_work_and_a_third_computes_nothing(environmen
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("module", ["pipeline.run", "pipeline.ui"])
+def test_ctrl_c_while_a_command_starts_is_one_line(environment, module):
+    """The signal comes at the import of Dagster, which takes long."""
+    program = (
+        "import os, runpy, signal, sys\n"
+        "class Began:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'dagster': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Began())\n"
+        "sys.argv[1:] = ['tiny']\n"
+        f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)\n"
+    )
+    done = start([sys.executable, "-c", program], environment)
+    out, err = done.communicate()
+    assert (done.returncode, out, err) == (130, "", "stopped by SIGINT; what was finished is kept\n")
+
+
 def test_dagster_gets_a_home_in_the_store(tmp_path, monkeypatch):
     monkeypatch.setenv("DAGSTER_HOME", "")
     prepare_instance(tmp_path / "store")

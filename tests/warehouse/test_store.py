@@ -55,6 +55,16 @@ def test_publish_then_get(store):
     assert partial_folders(store) == []
 
 
+@pytest.mark.parametrize("name", ["runs?", "runs*", "[runs]", "it's {a} 100% #"])
+def test_a_table_is_read_from_its_own_store_whatever_the_folder_is_called(name, tmp_path):
+    """As a pattern, the first two names would match the neighbour too, and the third only another one."""
+    for place, step in ((tmp_path / name, 1), (tmp_path / "runs1", 2)):
+        rows = pl.DataFrame({"step": [step], "loss": 1.0, "learning_rate": 1.0, "steps_per_s": 1.0, "grad_norm": 1.0})
+        frame = frame_for("training_log", rows, "e", 0)
+        publish(Store(place), write=lambda folder, frame=frame: write_table(folder, "training_log", frame))
+    assert Store(tmp_path / name).get("checkpoints", KEY).table("training_log")["step"].to_list() == [1]
+
+
 def test_a_table_comes_back(store):
     frame = frame_for(
         "shortcut_accuracy",

@@ -1,0 +1,106 @@
+"""Dagster's home: ours gets settings, another's is used as it is, and a path that cannot serve is one sentence."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pipeline.instance import SETTINGS, prepare_instance
+from warehouse.durable import StoreError
+
+ROOT = Path(__file__).parents[2]
+
+
+def stamps(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Content and time of every file of a folder."""
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch) -> Path:
+    """$DAGSTER_HOME of somebody else, with settings of their own, records elsewhere."""
+    home = tmp_path / "lab"
+    home.mkdir()
+    base = tmp_path / "records"
+    (home / "dagster.yaml").write_text(f"run_retries: {{enabled: true}}\nstorage: {{sqlite: {{base_dir: {base}}}}}\n")
+    os.utime(home / "dagster.yaml", (1, 1))
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    return home
+
+
+def test_a_home_with_its_own_settings_is_used_as_it_is(lab, tmp_path):
+    before = stamps(lab)
+    assert prepare_instance(tmp_path / "store") == lab
+    assert stamps(lab) == before
+    assert (tmp_path / "records").is_dir()
+    assert not (tmp_path / "store" / "dagster").exists()
+
+
+def test_make_leaves_a_home_alone_wherever_the_clone_lies(lab, tmp_path):
+    """make itself, with a stand-in for the environment that says how it was called."""
+    clone = tmp_path / 'it\'s a "clone" $HOME ü'
+    (clone / ".venv" / "bin").mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", clone)
+    for name in ("requirements.lock", "pyproject.toml", ".venv/installed"):
+        (clone / name).touch()
+    python = clone / ".venv" / "bin" / "python"
+    python.write_text('#!/bin/sh\necho "$@ | $ROPEWALK_STORE | $DAGSTER_HOME"\n')
+    python.chmod(0o755)
+    before, files = stamps(lab), sorted(clone.rglob("*"))
+    for target, called in {"run": "-m pipeline.run quick", "ui": "-m pipeline.ui"}.items():
+        for store in ("~/a b", "$HOME/'x'", '/n"o', ""):
+            environment = os.environ | {"ROPEWALK_STORE": store, "DAGSTER_HOME": str(lab)}
+            done = subprocess.run(["make", target], cwd=clone, env=environment, capture_output=True, text=True)
+            assert (done.stdout, done.stderr) == (f"{called} | {store} | {lab}\n", "")
+    assert stamps(lab) == before
+    assert sorted(clone.rglob("*")) == files
+
+
+def test_a_home_that_holds_anything_gets_no_file_of_settings(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "history").mkdir()
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    prepare_instance(tmp_path / "store")
+    assert not (home / "dagster.yaml").exists()
+
+
+def test_a_new_or_empty_home_gets_ours(tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "new/er"):
+        monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / name))
+        prepare_instance(tmp_path / "store")
+        assert (tmp_path / name / "dagster.yaml").read_bytes() == SETTINGS.read_bytes()
+
+
+def test_a_home_that_dagster_cannot_use_is_one_sentence(lab, tmp_path):
+    (lab / "dagster.yaml").write_text("no_such_setting: 1\n")
+    with pytest.raises(StoreError) as caught:
+        prepare_instance(tmp_path / "store")
+    assert str(caught.value).startswith(f"Dagster cannot use {lab} (")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["what?", "a%20b"])
+def test_a_path_that_dagsters_database_misreads_is_refused_before_anything_is_written(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    with pytest.raises(StoreError, match="without \\? and %"):
+        prepare_instance(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "$HOME ~", "ü 語", "[1] {a}*", "100% #&;", "n" * 200])
+def test_any_other_path_will_do(name, tmp_path, monkeypatch):
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    prepare_instance(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert os.environ["DAGSTER_HOME"] == str(tmp_path / name / "dagster")
+
+
+def test_a_part_of_the_store_that_is_a_link_to_nothing(tmp_path):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "artifacts").symlink_to(tmp_path / "unmounted")
+    with pytest.raises(StoreError, match=r"artifacts is a link to .*unmounted, which is no folder; mount it"):
+        prepare_instance(tmp_path / "store")
