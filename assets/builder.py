@@ -21,12 +21,12 @@ from assets.stage import (
     parts_of_key,
     refuse_changed_reads,
 )
+from ops.tables.tables import TABLES, frame_for, write_table
 from warehouse.code import refuse_edited_code
 from warehouse.durable import second_name
 from warehouse.explain import computed_again
 from warehouse.keys import code_of
 from warehouse.store import Artifact, Store
-from warehouse.tables import TABLES, frame_for, write_table
 
 OWNERS = ["team:ropewalk"]
 SPECS_TAG = "ropewalk/specs"

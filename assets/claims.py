@@ -32,10 +32,10 @@ def claim_checks(asset: str) -> tuple[dg.AssetCheckSpec, ...]:
         dg.AssetCheckSpec(
             check_name(claim["id"]),
             asset=asset,
-            description=f"{_capitalised(claim['statement'])} ({claim['source']} {claim['where']}). Reproduced if: "
-            f"{claim['measure']}, {claim['criterion']}.",
+            description=f"{_capitalised(claim['statement'])} ({claim['source']} {claim['place_in_source']}). "
+            f"Reproduced if: {claim['measure']}, {claim['criterion']}.",
             blocking=False,
-            metadata={"claim": claim["id"], "source": f"{claim['source']} {claim['where']}"},
+            metadata={"claim": claim["id"], "source": f"{claim['source']} {claim['place_in_source']}"},
         )
         for claim in declared_claims()
     )

@@ -82,7 +82,7 @@ def compute(work: Work) -> Computed:
 
 def _no_rows(table: str):
     """The table without rows and without the columns that the builder adds."""
-    from warehouse.tables import TABLES
+    from ops.tables.tables import TABLES
 
     return TABLES[table].empty().drop("experiment", "seed")
 

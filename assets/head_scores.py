@@ -26,7 +26,7 @@ def compute(work: Work) -> Computed:
     )
     few = stratified_sample(sample, min(N_BRUTE_FORCE, len(sample.ids)))
     error = brute_force_error(checkpoints.load(work.inputs["checkpoints"], steps[-1]), few.ids, spec.taus, spec.eps)
-    least_sum = float(frame.select("positional", "symbolic").to_numpy().sum(1).min())
+    least_sum = float(frame.select("positional_score", "symbolic_score").to_numpy().sum(1).min())
     return Computed(
         tables={"head_scores": frame},
         verdicts={

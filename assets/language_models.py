@@ -45,7 +45,7 @@ def compute(work: Work) -> Computed:
 
     def keep(profiles: "Profiles", name: str, null_kind: str) -> None:
         tags = [pl.lit(value).alias(key) for key, value in _tags(spec, name, null_kind).items()]
-        columns = ["prompt", "layer", "head", "tau", "positional", "symbolic", "answered"]
+        columns = ["prompt", "layer", "head", "tau", "positional_score", "symbolic_score", "answered"]
         heads = average_heads(profiles.heads).drop("random_positional", "random_symbolic")
         tables["lm_head_scores"].append(heads.with_columns(tags))
         tables["lm_prompt_scores"].append(profiles.heads.select(columns).with_columns(tags))
@@ -96,8 +96,8 @@ def _random(profiles: "Profiles") -> "Profiles":
     import polars as pl
 
     drawn = profiles.heads.with_columns(
-        positional="random_positional",
-        symbolic="random_symbolic",
+        positional_score="random_positional",
+        symbolic_score="random_symbolic",
         own_mass=pl.lit(None, pl.Float64),
         sink_mass=pl.lit(None, pl.Float64),
         answered=pl.lit(None, pl.Boolean),
@@ -106,14 +106,14 @@ def _random(profiles: "Profiles") -> "Profiles":
 
 
 def _empty(table: str) -> "pl.DataFrame":
-    from warehouse.tables import TABLES
+    from ops.tables.tables import TABLES
 
     return TABLES[table].empty().drop("experiment", "seed")
 
 
 def _verdicts(frames: "dict[str, pl.DataFrame]", spec: ProfileSpec) -> dict[str, Verdict]:
-    scores = frames["lm_prompt_scores"].select("positional", "symbolic").drop_nulls()
-    values: list[float] = scores["positional"].to_list() + scores["symbolic"].to_list()
+    scores = frames["lm_prompt_scores"].select("positional_score", "symbolic_score").drop_nulls()
+    values: list[float] = scores["positional_score"].to_list() + scores["symbolic_score"].to_list()
     sums: list[float] = scores.sum_horizontal().to_list()
     errors: list[float] = frames["lm_verification"]["score_error"].to_list()
     lowest, highest, least_sum = (fold(of, default=None) for fold, of in ((min, values), (max, values), (min, sums)))

@@ -21,8 +21,8 @@ from ops.scores.table import head_scores_frame
 from ops.spec.evaluation import ScoringSpec
 from ops.spec.model import ModelSpec
 from ops.spec.training import TrainingSpec
+from ops.tables.tables import frame_for, write_table
 from ops.tasks import number
-from warehouse.tables import frame_for, write_table
 
 COMMAND = "python -m bench scoring_paper_run"
 N_INPUTS, N_MODELS = 1_200, 4

@@ -14,10 +14,10 @@ import duckdb
 import polars as pl
 
 from ops.spec.study import KINDS, Experiment, ExperimentSpec, canonical_json
-from warehouse.columns import COLUMNS, VIEW_COLUMNS
+from ops.tables.columns import COLUMNS, VIEW_COLUMNS
+from ops.tables.tables import TABLES, Table, frame_for
 from warehouse.reading import read_only
 from warehouse.store import Artifact
-from warehouse.tables import TABLES, Table, frame_for
 
 SQL = files("warehouse") / "sql"
 PAPER = files("warehouse") / "paper"
@@ -52,7 +52,7 @@ def experiment_row(spec: Experiment, seed: int, *, key: str | None, n_parameters
     What an experiment without a task of ours lacks (layers, hops, …) is NULL.
     """
     row: dict[str, Any] = dict.fromkeys(TABLES["experiments"].schema)
-    row |= {"experiment": spec.name, "seed": seed, "profile": spec.study, "n_parameters": n_parameters, "key": key}
+    row |= {"experiment": spec.name, "seed": seed, "study": spec.study, "n_parameters": n_parameters, "key": key}
     row["spec"] = canonical_json(spec.model_dump(mode="json"))
     if not isinstance(spec, ExperimentSpec):
         return row | {"task": next(field for field, kind in KINDS.items() if isinstance(spec, kind))}
@@ -76,7 +76,7 @@ def build(
 ) -> Path:
     """Build the database at `path`, which must not exist, and return it.
 
-    `experiments` are rows of that table (`experiment_row`). Every table of `warehouse.tables` exists afterwards, empty
+    `experiments` are rows of that table (`experiment_row`). Every table of `ops.tables.tables` exists afterwards, empty
     if nothing ran; rows come from the artifacts' Parquet files and stand in the order of experiment, seed, stage and
     file. Then every file of `sql` becomes a view. Equal artifacts give equal tables.
     Raises CatalogError on a faulty SQL file, FileExistsError, and StoreError on a damaged artifact.

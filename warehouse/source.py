@@ -88,7 +88,8 @@ def source_file(name: str) -> Path | None:
 
 
 def _is_spec(module: str) -> bool:
-    return module.startswith("ops.spec.") or module.rpartition(".")[2] == "spec"
+    last = module.rpartition(".")[2]
+    return module.startswith("ops.spec.") or last == "spec" or last.endswith("_spec")
 
 
 class Reader:

@@ -65,7 +65,7 @@ def scores_under_ablation(
         rows += _scores(model, ids, spec.tau, _what(ablation), ablation)
         report(done, len(ablations))
     schema = {**_WHAT, "layer": pl.Int64, "head": pl.Int64, "tau": pl.Float64}
-    schema |= {"positional": pl.Float64, "symbolic": pl.Float64, "n": pl.Int64}
+    schema |= {"positional_score": pl.Float64, "symbolic_score": pl.Float64, "n": pl.Int64}
     return pl.DataFrame(rows, schema=schema).with_columns(step=pl.lit(step))
 
 
@@ -99,8 +99,8 @@ def _scores(
             "layer": layer,
             "head": head,
             "tau": tau,
-            "positional": means[layer, head, 0].item(),
-            "symbolic": means[layer, head, 1].item(),
+            "positional_score": means[layer, head, 0].item(),
+            "symbolic_score": means[layer, head, 1].item(),
             "n": len(ids),
         }
         for layer in range(first, means.shape[0])

@@ -94,13 +94,13 @@ def accuracy_rows(
             | {
                 "answer_position": None,
                 "accuracy": right[model].double().mean().item(),
-                "positional": scores[model, 0].item(),
-                "symbolic": scores[model, 1].item(),
+                "positional_score": scores[model, 0].item(),
+                "symbolic_score": scores[model, 1].item(),
                 "n": right.shape[1],
             }
         )
         rows += [
-            base | {"answer_position": p, "accuracy": hit / n, "positional": None, "symbolic": None, "n": n}
+            base | {"answer_position": p, "accuracy": hit / n, "positional_score": None, "symbolic_score": None, "n": n}
             for p, (hit, n) in enumerate(zip(hits.tolist(), counts.tolist(), strict=True))
         ]
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -1,7 +1,7 @@
 """A language model's head scores as Polars frames: for a notebook, and for the tables of the warehouse.
 
 model, tokenizer = load_model("smollm2")
-score_heads(model, tokenizer, ["The cat sat on the mat because the cat"])
+score_prompts(model, tokenizer, ["The cat sat on the mat because the cat"])
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,8 +21,8 @@ HEADS = {
     "layer": pl.Int32,
     "head": pl.Int32,
     "tau": pl.Float64,
-    "positional": pl.Float64,
-    "symbolic": pl.Float64,
+    "positional_score": pl.Float64,
+    "symbolic_score": pl.Float64,
     "own_mass": pl.Float64,
     "sink_mass": pl.Float64,
     "layer_type": pl.String,
@@ -36,8 +36,8 @@ FREQUENCIES = {
     "head": pl.Int32,
     "frequency_id": pl.Int32,
     "theta": pl.Float64,
-    "positional": pl.Float64,
-    "symbolic": pl.Float64,
+    "positional_score": pl.Float64,
+    "symbolic_score": pl.Float64,
     "logit_variance_share": pl.Float64,
 }
 
@@ -49,7 +49,7 @@ class Profiles(NamedTuple):
     frequencies: pl.DataFrame
 
 
-def score_heads(
+def score_prompts(
     model: nn.Module,
     tokenizer: Any,
     prompts: Iterable[Prompt | str],
@@ -77,7 +77,7 @@ def profile_frames(
 ) -> Profiles:
     """Head scores of `prompts`, and with `frequencies` each RoPE plane's at the first τ.
 
-    Raises ValueError on no prompts, or one given twice (n counts prompts), else as `score_heads`.
+    Raises ValueError on no prompts, or one given twice (n counts prompts), else as `score_prompts`.
     """
     if not prompts:
         raise ValueError("there are no prompts to profile; give at least one")
@@ -99,16 +99,18 @@ def profile_frames(
 def average_heads(heads: pl.DataFrame) -> pl.DataFrame:
     """Mean over prompts of `HEADS` rows, with `n`, the number of prompts on which the head has a score."""
     return heads.group_by("layer", "head", "tau", maintain_order=True).agg(
-        pl.col("positional", "symbolic", "own_mass", "sink_mass", "random_positional", "random_symbolic").mean(),
+        pl.col(
+            "positional_score", "symbolic_score", "own_mass", "sink_mass", "random_positional", "random_symbolic"
+        ).mean(),
         pl.col("layer_type").first(),
-        n=pl.col("positional").count(),
+        n=pl.col("positional_score").count(),
     )
 
 
 def average_frequencies(frequencies: pl.DataFrame) -> pl.DataFrame:
     """Mean over prompts of `FREQUENCIES` rows."""
     return frequencies.group_by("layer", "head", "frequency_id", maintain_order=True).agg(
-        pl.col("theta").first(), pl.col("positional", "symbolic", "logit_variance_share").mean()
+        pl.col("theta").first(), pl.col("positional_score", "symbolic_score", "logit_variance_share").mean()
     )
 
 
@@ -121,8 +123,8 @@ def _head_rows(number: int, profile: PromptProfile, taus: Sequence[float]) -> pl
         "layer": _repeated([layer.layer for layer in layers], counts),
         "head": torch.cat([torch.arange(layer.scores.shape[0]).repeat_interleave(n_taus) for layer in layers]),
         "tau": torch.tensor(taus, dtype=torch.float64).repeat(len(scores) // n_taus),
-        "positional": scores[:, 0],
-        "symbolic": scores[:, 1],
+        "positional_score": scores[:, 0],
+        "symbolic_score": scores[:, 1],
         "own_mass": torch.cat([layer.own_mass.repeat_interleave(n_taus) for layer in layers]),
         "sink_mass": torch.cat([layer.sink_mass.repeat_interleave(n_taus) for layer in layers]),
         "random_positional": drawn[:, 0],
@@ -143,8 +145,8 @@ def _frequency_rows(number: int, profile: PromptProfile) -> pl.DataFrame:
         "head": torch.cat([torch.arange(n_heads).repeat_interleave(n_planes) for n_heads, n_planes in sizes]),
         "frequency_id": torch.cat(planes) + 1,
         "theta": torch.cat([layer.theta[plane] for layer, plane in zip(layers, planes, strict=True)]),
-        "positional": scores[:, 0],
-        "symbolic": scores[:, 1],
+        "positional_score": scores[:, 0],
+        "symbolic_score": scores[:, 1],
         "logit_variance_share": torch.cat([layer.variance_share.flatten() for layer in layers]),
     }
     return _frame(columns, {"prompt": number}, FREQUENCIES)

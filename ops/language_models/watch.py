@@ -7,7 +7,7 @@ model, its gradients and the random streams as they were.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import lightning.pytorch as lightning
+import lightning as L
 import polars as pl
 import torch
 from torch import nn
@@ -41,7 +41,9 @@ class Watch:
         device = next(model.parameters()).device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             heads = average_heads(profile_frames(model, self.prompts, (self.tau,), frequencies=False).heads)
-        rows = heads.select(pl.lit(step).alias("step"), "layer", "head", "positional", "symbolic", "own_mass")
+        rows = heads.select(
+            pl.lit(step).alias("step"), "layer", "head", "positional_score", "symbolic_score", "own_mass"
+        )
         self.history = pl.concat([self.history, rows]) if self.history.height else rows
         log(
             {
@@ -54,7 +56,7 @@ class Watch:
         )
 
 
-class LanguageHeadScores(lightning.Callback):
+class LanguageHeadScores(L.Callback):
     """`HeadScores` for a Hugging Face causal LM inside any LightningModule, to every logger of the trainer.
 
     Names are those of `ops.training.head_scores.HeadScores`: head_scores/L{layer}H{head}/{positional,symbolic}.
@@ -68,17 +70,17 @@ class LanguageHeadScores(lightning.Callback):
         """Scores so far: step, layer, head, positional, symbolic, own_mass."""
         return self.watch.history
 
-    def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Score the weights before the first step."""
         self._score(trainer, pl_module)
 
     def on_train_batch_end(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Score the weights after this step, where due."""
         self._score(trainer, pl_module)
 
-    def _score(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
+    def _score(self, trainer: L.Trainer, module: L.LightningModule) -> None:
         if not trainer.is_global_zero:
             return
 

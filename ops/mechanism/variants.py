@@ -118,7 +118,7 @@ def variants_frames(
                     for k, tau in enumerate(taus):
                         variants.append(
                             place
-                            | {"variant": variant, "tau": tau, "positional": float(mean[k, 0])}
-                            | {"symbolic": float(mean[k, 1]), "n": n}
+                            | {"variant": variant, "tau": tau, "positional_score": float(mean[k, 0])}
+                            | {"symbolic_score": float(mean[k, 1]), "n": n}
                         )
     return pl.DataFrame(bounds), pl.DataFrame(variants)

@@ -18,10 +18,12 @@ def head_purity(head_scores: pl.DataFrame, gammas: Sequence[float] = (0.1, 0.05)
         raise ValueError(f"gamma must lie between 0 and 0.5, not {tuple(gammas)}")
     series = [name for name in _SERIES if name in head_scores.columns]
     judged = head_scores.join(pl.DataFrame({"gamma": list(gammas)}, schema={"gamma": pl.Float64}), how="cross")
-    defined = pl.col("positional").is_finite().fill_null(False) & pl.col("symbolic").is_finite().fill_null(False)
+    defined = pl.col("positional_score").is_finite().fill_null(False) & pl.col("symbolic_score").is_finite().fill_null(
+        False
+    )
     high, low = 1 - pl.col("gamma"), pl.col("gamma")
-    positional = defined & (pl.col("positional") >= high) & (pl.col("symbolic") <= low)
-    symbolic = defined & (pl.col("symbolic") >= high) & (pl.col("positional") <= low)
+    positional = defined & (pl.col("positional_score") >= high) & (pl.col("symbolic_score") <= low)
+    symbolic = defined & (pl.col("symbolic_score") >= high) & (pl.col("positional_score") <= low)
     since = {
         kind: pl.col("step").filter(holds.reverse().cast(pl.Int8).cum_min().reverse() == 1).min().alias(kind)
         for kind, holds in (("positional", positional.fill_null(False)), ("symbolic", symbolic.fill_null(False)))

@@ -10,7 +10,7 @@ from ops.scores.heads import HeadDetails, head_details
 from ops.spec.evaluation import ScoringSpec
 from ops.tasks.sequences import Sequences
 
-_VALUES = ("positional", "symbolic", "entropy", "own_mass", "negligible_mass")
+_VALUES = ("positional_score", "symbolic_score", "entropy", "own_mass", "negligible_mass")
 
 
 def hop_queries(chain: Int[Tensor, "n link"]) -> Int[Tensor, "n query"]:

@@ -170,8 +170,8 @@ def _row(name: str, sample: str, head: Construction, ids: Tensor) -> dict:
         positional, symbolic = head.scores(asking)
     return _described(name, sample, head, float(exact.double().mean()), len(ids)) | {
         "n_positions": int(defined.sum()),
-        "positional": positional,
-        "symbolic": symbolic,
+        "positional_score": positional,
+        "symbolic_score": symbolic,
     }
 
 
@@ -187,8 +187,8 @@ def _described(name: str, sample: str, head: Construction, share: float, n: int)
         "beta": head.beta,
         "smallest_beta": build.smallest_beta(gaps),
         "exact_share": share,
-        "positional": None,
-        "symbolic": None,
+        "positional_score": None,
+        "symbolic_score": None,
         "n_positions": n,
         "n": n,
     }

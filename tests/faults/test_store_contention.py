@@ -120,7 +120,7 @@ def test_the_lock_of_a_killed_builder_is_free_and_its_work_is_kept(tmp_path):
 
 def publish_database(store: Store, n: int, views: Path) -> None:
     rows = [
-        {"experiment": "e", "seed": seed, "task": "number", "profile": "quick", "n_layers": 1, "n_heads": 1, "width": 8}
+        {"experiment": "e", "seed": seed, "task": "number", "study": "quick", "n_layers": 1, "n_heads": 1, "width": 8}
         | {"sequence_length": 17, "hops": [1], "frequencies": [1], "n_parameters": 1, "spec": "{}", "key": None}
         for seed in range(n + 1)
     ]

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from safetensors.numpy import save_file
 
+from ops.tables.tables import frame_for, write_table
 from warehouse.catalog import build
 from warehouse.store import Store
-from warehouse.tables import frame_for, write_table
 
 FILES = {
     "parquet": "accuracy.parquet",

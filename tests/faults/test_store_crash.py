@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from safetensors.numpy import save_file
 
+from ops.tables.tables import frame_for, write_table
 from warehouse.catalog import build
-from warehouse.tables import frame_for, write_table
 
 DRIVER = Path(__file__).with_name("store_driver.py")
 FORMATS = ("parquet", "safetensors", "warehouse")
@@ -29,7 +29,7 @@ def write_format(folder: Path, kind: str, value: float) -> None:
     elif kind == "safetensors":
         save_file({"w": np.full((20, 10), value, dtype=np.float32)}, folder / "model.safetensors")
     else:
-        row = {"experiment": "e", "seed": int(value), "task": "number", "profile": "quick", "n_layers": 1, "n_heads": 1}
+        row = {"experiment": "e", "seed": int(value), "task": "number", "study": "quick", "n_layers": 1, "n_heads": 1}
         row |= {"width": 8, "sequence_length": 17, "hops": [1], "frequencies": [1], "n_parameters": 1, "spec": "{}"}
         build(folder / "warehouse.duckdb", [], [row | {"key": None}])
 

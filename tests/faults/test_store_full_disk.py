@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from safetensors.numpy import save_file
 
+from ops.tables.tables import frame_for, write_table
 from warehouse.catalog import build
 from warehouse.store import Store, StoreError
-from warehouse.tables import frame_for, write_table
 
 DISK_BYTES = 3_000_000
 MANIFEST = {"spec": {}, "inputs": {}, "provenance": {}, "summary": {}}

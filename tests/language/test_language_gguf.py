@@ -99,7 +99,7 @@ def test_scores_are_those_of_the_same_model_as_a_folder(kind, build_model, token
     model = build_model("llama", vocab_size=1500, rope_parameters=rope)
     loaded = load_model(write_gguf(model, tokenizer, tmp_path / "model.gguf", fields)).model
     ours, theirs = (profile_frames(m, [PROMPT], (1e-2,)).heads for m in (loaded, model))
-    assert (ours["positional"] - theirs["positional"]).abs().max() < 1e-5
+    assert (ours["positional_score"] - theirs["positional_score"]).abs().max() < 1e-5
 
 
 @pytest.mark.parametrize(

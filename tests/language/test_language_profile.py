@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ops.language_models.attention import LayerAttention, Rotation, UnsupportedModel, observe_layers
-from ops.language_models.heads import average_heads, profile_frames, score_heads
+from ops.language_models.heads import average_heads, profile_frames, score_prompts
 from ops.language_models.load import load_model, untrained_twin
 from ops.language_models.profile import profile_layer, profile_prompt
 from ops.language_models.prompt import Prompt
@@ -163,7 +163,7 @@ def test_bad_blocks_are_refused(changes, said, build_model, tiny_prompt):
 
 def test_no_prompts_is_an_error(build_model):
     with pytest.raises(ValueError, match="no prompts"):
-        score_heads(build_model("llama"), None, [])
+        score_prompts(build_model("llama"), None, [])
 
 
 def test_a_prompt_given_twice_is_an_error(build_model, tiny_prompt):
@@ -177,8 +177,8 @@ def test_mean_over_prompts_counts_them(build_model, tiny_prompt):
     frame = profile_frames(build_model("llama"), [tiny_prompt, other], (1e-2,), False).heads
     mean = average_heads(frame)
     assert mean["n"].unique().to_list() == [2]
-    first = frame.filter(layer=0, head=0)["positional"].mean()
-    assert mean.filter(layer=0, head=0)["positional"].item() == pytest.approx(first)
+    first = frame.filter(layer=0, head=0)["positional_score"].mean()
+    assert mean.filter(layer=0, head=0)["positional_score"].item() == pytest.approx(first)
 
 
 def test_untrained_twin_is_reproducible_and_leaves_the_generator(build_model):

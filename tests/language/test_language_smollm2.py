@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ops.language_models.attention import observe_layers
-from ops.language_models.heads import profile_frames, score_heads
+from ops.language_models.heads import profile_frames, score_prompts
 from ops.language_models.load import load_model, untrained_twin
 from ops.language_models.local import answer_all
 from ops.language_models.prompt import Prompt
@@ -41,8 +41,8 @@ def test_profile_matches_the_reference(smollm2, prompt):
     for head in REFERENCE["heads"]:
         for tau in taus:
             row = found[head["layer"], head["head"], tau]
-            assert row["positional"] == pytest.approx(head["s_pos"][str(tau)], abs=1e-4)
-            assert row["symbolic"] == pytest.approx(head["s_sym"][str(tau)], abs=1e-4)
+            assert row["positional_score"] == pytest.approx(head["s_pos"][str(tau)], abs=1e-4)
+            assert row["symbolic_score"] == pytest.approx(head["s_sym"][str(tau)], abs=1e-4)
     theta = profiles.frequencies.filter(layer=0, head=0)["theta"].to_numpy()
     assert theta == pytest.approx([1e5 ** (-k / 32) for k in range(32)], rel=1e-4)
     top = observe_layers(model, prompt.ids, prompt.query, lambda layer: None).topk(5)
@@ -68,9 +68,9 @@ def test_closed_form_is_brute_force_on_every_head(smollm2, prompt):
 @pytest.mark.slow
 def test_three_lines_in_a_notebook(smollm2):
     model, tokenizer = smollm2
-    frame = score_heads(model, tokenizer, ["The cat sat on the mat because the cat was tired of walking home."])
+    frame = score_prompts(model, tokenizer, ["The cat sat on the mat because the cat was tired of walking home."])
     assert frame.height == 270 * 2
-    assert frame["positional"].null_count() == 0
+    assert frame["positional_score"].null_count() == 0
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_untrained_twin_is_a_null_of_the_same_shape(smollm2, prompt):
     twin = untrained_twin(smollm2.model, seed=1)
     trained, null = (profile_frames(m, [prompt], (1e-2,)).heads for m in (smollm2.model, twin))
     assert null.height == trained.height
-    assert null["positional"].std() < trained["positional"].std()
+    assert null["positional_score"].std() < trained["positional_score"].std()
 
 
 @pytest.mark.slow

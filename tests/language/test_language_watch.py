@@ -1,6 +1,6 @@
 """Watching a small Llama while it trains on text that the test makes, in Lightning and in a transformers.Trainer."""
 
-import lightning.pytorch as lightning
+import lightning as L
 import pytest
 import torch
 from lightning.pytorch.loggers import Logger
@@ -38,7 +38,7 @@ def prompts():
     return [Prompt(row, LENGTH - 2, torch.arange(1, 9).reshape(4, 2)) for row in repeated_text(2, seed=1)]
 
 
-class Training(lightning.LightningModule):
+class Training(L.LightningModule):
     """A causal LM inside a LightningModule, as a user would have it."""
 
     def __init__(self, learning_rate=3e-3, **size):
@@ -72,9 +72,9 @@ class Kept(Logger):
 
 
 def train(steps, callbacks, logger=False, **size):
-    lightning.seed_everything(1, verbose=False)
+    L.seed_everything(1, verbose=False)
     module = Training(**size)
-    trainer = lightning.Trainer(
+    trainer = L.Trainer(
         max_steps=steps, accelerator="cpu", callbacks=callbacks, logger=logger, enable_checkpointing=False,
         enable_progress_bar=False, enable_model_summary=False, log_every_n_steps=1,
     )  # fmt: skip
@@ -94,7 +94,7 @@ def test_lightning_training_is_the_same_with_and_without_and_is_logged():
     logged = [row for row in logger.rows if "head_scores/L1H1/symbolic" in row[1]]
     assert [step for step, _ in logged] == [0, 2, 4]
     last = watched.history.filter(step=4, layer=1, head=1)
-    assert logged[-1][1]["head_scores/L1H1/symbolic"] == pytest.approx(last["symbolic"].item())
+    assert logged[-1][1]["head_scores/L1H1/symbolic"] == pytest.approx(last["symbolic_score"].item())
 
 
 def test_transformers_trainer_takes_the_callback(tmp_path):
@@ -127,5 +127,5 @@ def test_heads_change_while_a_llama_learns_to_look_up():
     watched = LanguageHeadScores(prompts(), every_n_steps=250)
     train(1_000, [watched], n_layers=4, width=64)
     first, last = (watched.history.filter(step=step) for step in (0, 1_000))
-    assert first.select("positional", "symbolic").to_numpy().min() > 0.9
-    assert last["positional"].min() < 0.8
+    assert first.select("positional_score", "symbolic_score").to_numpy().min() > 0.9
+    assert last["positional_score"].min() < 0.8

@@ -21,8 +21,8 @@ from ops.spec.canonical import (
     RetrievalTaskSpec,
 )
 from ops.spec.study import SpecError
+from ops.tables.tables import frame_for
 from ops.tasks.registry import parse_study
-from warehouse.tables import frame_for
 
 INDEX = IndexTaskSpec(length=6, n_symbols=5)
 RETRIEVAL = RetrievalTaskSpec(length=6, n_entities=6, n_attributes=4)

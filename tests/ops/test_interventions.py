@@ -17,9 +17,9 @@ from ops.scores.heads import head_details, score_heads
 from ops.spec.ablation import AblationSpec, SlidingBandSpec
 from ops.spec.model import ModelSpec
 from ops.spec.study import SpecError
+from ops.tables.tables import frame_for
 from ops.tasks.number import NumberTaskSpec, generate, vocabulary_size
 from ops.tasks.registry import parse_study
-from warehouse.tables import frame_for
 
 SPEC = ModelSpec(n_layers=3, n_heads=2, width=32, initial_std=0.3)  # 8 planes a head
 TASK = NumberTaskSpec(n_letters=8, hops=(1, 2))
@@ -180,7 +180,7 @@ def test_rows_fit_their_tables_and_the_intact_rows_the_intact_model(model, test_
     sample = interventions_sample(test_split, 20)
     expected = score_heads(model, sample, "last", (spec.tau,))[:, 0].mean(0)
     intact = scores.filter(pl.col("mode") == "none").sort("layer", "head")
-    torch.testing.assert_close(torch.tensor(intact["positional"].to_list()), expected[..., 0].flatten().float())
+    torch.testing.assert_close(torch.tensor(intact["positional_score"].to_list()), expected[..., 0].flatten().float())
 
 
 def interventions_sample(sequences, n: int) -> torch.Tensor:

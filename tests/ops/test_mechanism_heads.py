@@ -15,10 +15,10 @@ from ops.mechanism.variants import VARIANTS, variants_frames
 from ops.model.gptj import GPTJ
 from ops.scores.heads import score_heads
 from ops.spec.model import ModelSpec
+from ops.tables.tables import TABLES, frame_for
 from ops.tasks.letter import LetterTaskSpec
 from ops.tasks.number import NumberTaskSpec
 from ops.tasks.task import task_of
-from warehouse.tables import TABLES, frame_for
 
 NUMBER = NumberTaskSpec(hops=(1, 2), n_letters=12)
 LETTER = LetterTaskSpec(hops=(1, 2))
@@ -178,7 +178,7 @@ def test_bounds_and_variants_of_a_random_and_of_a_positional_model(index_model, 
     frame_for("exclusion", bounds, "e", 0)
     frame_for("score_variants", variants, "e", 0)
     _, positional = variants_frames(index_model, sequences, (1e-2,), 50, 0, 0)
-    assert positional.filter(pl.col("layer") == 0)["positional"].to_list() == pytest.approx([1.0] * 4, abs=1e-9)
+    assert positional.filter(pl.col("layer") == 0)["positional_score"].to_list() == pytest.approx([1.0] * 4, abs=1e-9)
 
 
 @pytest.mark.parametrize("task", [NUMBER, LETTER], ids=lambda task: task.name)

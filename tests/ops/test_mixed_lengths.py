@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import lightning.pytorch as pl
+import lightning as L
 import numpy as np
 import pytest
 import torch
@@ -114,7 +114,7 @@ def test_what_is_drawn_depends_on_seed_and_step_alone():
     assert len(set(lengths)) > 10
 
 
-class Watch(pl.Callback):
+class Watch(L.Callback):
     """Keeps the batches that the model was trained on."""
 
     def __init__(self):
@@ -137,7 +137,7 @@ def test_the_model_is_trained_on_exactly_the_lengthened_batches(tmp_path):
     assert len({batch.ids.shape[1] for batch in watch.batches}) > 3
 
 
-class KillAt(pl.Callback):
+class KillAt(L.Callback):
     """Kills its own process after a step, before anything of that step is written."""
 
     def __init__(self, step):

@@ -38,7 +38,7 @@ def test_head_scores_are_means_over_queries(model, sequences):
     frame = head_scores_frame(model, sequences, ScoringSpec(), 50)
     assert frame.columns == [
         "step", "layer", "head", "query", "tau",
-        "positional", "symbolic", "entropy", "own_mass", "negligible_mass", "n",
+        "positional_score", "symbolic_score", "entropy", "own_mass", "negligible_mass", "n",
     ]  # fmt: skip
     assert len(frame) == 2 * 3 * 2 * 2
     queries = {"last": torch.full((4, 1), 8), "hop": hop_queries(sequences.chain)}
@@ -46,8 +46,12 @@ def test_head_scores_are_means_over_queries(model, sequences):
         details = head_details(model, sequences.ids, queries[row["query"]], (row["tau"],))
         layer, head = row["layer"], row["head"]
         assert row["n"] == {"last": 4, "hop": 7}[row["query"]]
-        assert row["positional"] == pytest.approx(float(details.scores[:, :, 0, layer, head, 0].nanmean()), abs=1e-10)
-        assert row["symbolic"] == pytest.approx(float(details.scores[:, :, 0, layer, head, 1].nanmean()), abs=1e-10)
+        assert row["positional_score"] == pytest.approx(
+            float(details.scores[:, :, 0, layer, head, 0].nanmean()), abs=1e-10
+        )
+        assert row["symbolic_score"] == pytest.approx(
+            float(details.scores[:, :, 0, layer, head, 1].nanmean()), abs=1e-10
+        )
         assert row["entropy"] == pytest.approx(float(details.entropy[:, :, layer, head].nanmean()), abs=1e-12)
         assert row["own_mass"] == pytest.approx(float(details.own_mass[:, :, layer, head].nanmean()), abs=1e-12)
     alone = head_scores_frame(model, sequences, ScoringSpec(queries=("last",)), 50)
@@ -101,7 +105,7 @@ def test_purity_begins_where_it_no_longer_breaks():
         4: ([0.99, 0.99, None, 0.99], [0.0, 0.0, 0.0, 0.0]),
     }
     rows = [
-        {"layer": layer, "head": 0, "step": step, "positional": p, "symbolic": s}
+        {"layer": layer, "head": 0, "step": step, "positional_score": p, "symbolic_score": s}
         for layer, path in paths.items()
         for step, p, s in zip(steps, *path, strict=True)
     ]

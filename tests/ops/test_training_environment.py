@@ -6,8 +6,8 @@ import signal
 import stat
 from pathlib import Path
 
-import lightning.pytorch as pl
-import polars
+import lightning as L
+import polars as pl
 import pytest
 import torch
 from lightning.pytorch.loggers import CSVLogger
@@ -95,7 +95,7 @@ def test_a_scheduler_changes_nothing(whole, tmp_path, monkeypatch, srun, schedul
     assert not (srun / "called").exists()
 
 
-class At(pl.Callback):
+class At(L.Callback):
     """Does something after a step, before anything of that step is written."""
 
     def __init__(self, step: int, action) -> None:
@@ -180,7 +180,7 @@ def test_loggers_write_in_whichever_rank_lightning_was_imported(tmp_path, monkey
     monkeypatch.setattr(rank_zero_only, "rank", 1)
     logger = CSVLogger(tmp_path / "logs", name="rows")
     run(tmp_path / "work", loggers=[logger])
-    assert polars.read_csv(Path(logger.log_dir) / "metrics.csv")["step"].to_list() == [3, 6, 9, 12, 14]
+    assert pl.read_csv(Path(logger.log_dir) / "metrics.csv")["step"].to_list() == [3, 6, 9, 12, 14]
     assert rank_zero_only.rank == 1
 
 

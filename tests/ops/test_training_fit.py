@@ -5,8 +5,8 @@ import json
 import logging
 from pathlib import Path
 
-import lightning.pytorch as pl
-import polars
+import lightning as L
+import polars as pl
 import pytest
 import torch
 from lightning.pytorch.loggers import CSVLogger
@@ -48,7 +48,7 @@ def bytes_of(result) -> dict[str, bytes]:
     return files | {"log": json.dumps(result.log.drop("steps_per_s").to_dicts()).encode()}
 
 
-class Crash(pl.Callback):
+class Crash(L.Callback):
     """Raises after a step, before anything of that step is written."""
 
     def __init__(self, step: int) -> None:
@@ -216,7 +216,7 @@ def test_a_diverging_training_says_so_and_keeps_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
-class Poison(pl.Callback):
+class Poison(L.Callback):
     """Makes a weight NaN before step 6."""
 
     def on_train_batch_start(self, trainer, module, batch, batch_idx) -> None:
@@ -297,16 +297,16 @@ def test_module_and_data_work_in_a_trainer_of_ones_own(tmp_path):
     data = SequenceData(copy_task(), batch_size=8, steps=14, seed=5)
     logger = CSVLogger(tmp_path, name="own")
     quiet = {"enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
-    trainer = pl.Trainer(accelerator="cpu", max_steps=14, logger=logger, log_every_n_steps=1, **quiet)
+    trainer = L.Trainer(accelerator="cpu", max_steps=14, logger=logger, log_every_n_steps=1, **quiet)
     with pytest.warns(FutureWarning, match="LeafSpec"):  # Lightning's own, with PyTorch 2.13
         trainer.fit(module, datamodule=data)
-    frame = polars.read_csv(Path(logger.log_dir) / "metrics.csv")
+    frame = pl.read_csv(Path(logger.log_dir) / "metrics.csv")
     assert frame["validation/accuracy"].drop_nulls().len() == 1
 
 
 def test_log_rows_reach_a_lightning_logger(whole, tmp_path):
     logger = CSVLogger(tmp_path / "logs", name="rows")
     run(tmp_path / "work", loggers=[logger])
-    frame = polars.read_csv(Path(logger.log_dir) / "metrics.csv")
+    frame = pl.read_csv(Path(logger.log_dir) / "metrics.csv")
     assert frame["step"].to_list() == [3, 6, 9, 12, 14]
     assert frame["loss"].to_list() == pytest.approx(whole.log["loss"].to_list())

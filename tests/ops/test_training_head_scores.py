@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import lightning.pytorch as pl
-import polars
+import lightning as L
+import polars as pl
 import pytest
 import torch
 from lightning.pytorch.loggers import CSVLogger
@@ -42,8 +42,8 @@ def scored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scored")
     logger = CSVLogger(folder / "logs", name="scores")
     result = train(folder / "work", callbacks=[HeadScores(SAMPLE, every_n_steps=4)], loggers=[logger])
-    frame = polars.read_csv(Path(logger.log_dir) / "metrics.csv", infer_schema_length=None)
-    return result, frame.filter(polars.col("head_scores/L0H0/positional").is_not_null())
+    frame = pl.read_csv(Path(logger.log_dir) / "metrics.csv", infer_schema_length=None)
+    return result, frame.filter(pl.col("head_scores/L0H0/positional").is_not_null())
 
 
 def test_the_logged_scores_are_those_of_the_checkpoints(scored):
@@ -74,7 +74,7 @@ def test_a_query_position_an_input_and_another_tau(tmp_path):
     assert scores.latest.allclose(expected[:, 0].mean(0), atol=1e-12, rtol=0)
 
 
-class Foreign(pl.LightningModule):
+class Foreign(L.LightningModule):
     """Somebody else's module that holds a GPTJ, in part in eval mode, and draws from torch's own generator."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ def test_it_works_in_any_trainer_and_puts_modes_and_generators_back():
     for callbacks in ([], [HeadScores(SAMPLE, every_n_steps=1)]):
         module = Foreign()
         quiet = {"enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
-        trainer = pl.Trainer(accelerator="cpu", max_steps=3, logger=False, callbacks=callbacks, **quiet)
+        trainer = L.Trainer(accelerator="cpu", max_steps=3, logger=False, callbacks=callbacks, **quiet)
         trainer.fit(module, train_dataloaders=Batches())
         states.append((module.state_dict(), module.modes))
     (plain, plain_modes), (scored, scored_modes) = states
@@ -128,6 +128,6 @@ def test_a_module_without_a_gptj_is_refused():
             super().__init__()
             del self.network["gptj"]
 
-    trainer = pl.Trainer(accelerator="cpu", max_steps=1, logger=False, enable_checkpointing=False)
+    trainer = L.Trainer(accelerator="cpu", max_steps=1, logger=False, enable_checkpointing=False)
     with pytest.raises(ValueError, match="Empty holds 0"):
         HeadScores(SAMPLE).on_train_start(trainer, Empty())

@@ -75,7 +75,7 @@ def test_every_claim_is_a_check_of_the_report_that_blocks_nothing(tiny):
         spec = graph.get_check_spec(dg.AssetCheckKey(dg.AssetKey("report"), claim["id"].replace("-", "_")))
         assert not spec.blocking
         assert claim["criterion"] in spec.description
-        assert claim["where"] in spec.description
+        assert claim["place_in_source"] in spec.description
 
 
 def test_every_table_of_an_asset_has_its_columns_described(tiny):

@@ -7,9 +7,9 @@ import duckdb
 import polars as pl
 import pytest
 
+from ops.tables.tables import TABLES, frame_for, write_table
 from warehouse.catalog import build
 from warehouse.store import Store
-from warehouse.tables import TABLES, frame_for, write_table
 
 _spec = importlib.util.spec_from_file_location("synthetic", Path(__file__).with_name("synthetic.py"))
 assert _spec is not None

@@ -39,7 +39,7 @@ def _one_run(rng, rows, run, study, task, n_layers, width, hops, steps, every):
     rows["experiments"].append(
         run
         | {
-            "task": task, "profile": study, "n_layers": n_layers, "n_heads": 1, "width": width, "sequence_length": 17,
+            "task": task, "study": study, "n_layers": n_layers, "n_heads": 1, "width": width, "sequence_length": 17,
             "hops": list(hops), "frequencies": list(range(1, half + 1)), "n_parameters": 12 * n_layers * width * width,
             "spec": f'{{"study":"{study}","task":{{"name":"{task}"}}}}', "key": "0" * 64,
         }
@@ -84,8 +84,8 @@ def _one_layer(rng, rows, run, task, layer, n_layers, half, steps, checkpoints):
     else:
         kind = "mixed" if layer == 0 else "symbolic"
     start = (0.2 + 0.2 * rng.random()) * steps
-    target = {"positional": (1.0, 0.02), "symbolic": (0.02, 1.0), "mixed": (0.75, 0.7)}[kind]
-    centre = {"positional": 2.0, "symbolic": 0.6 * half, "mixed": 0.3 * half}[kind]
+    target = {"positional_score": (1.0, 0.02), "symbolic_score": (0.02, 1.0), "mixed": (0.75, 0.7)}[kind]
+    centre = {"positional_score": 2.0, "symbolic_score": 0.6 * half, "mixed": 0.3 * half}[kind]
     ids = np.arange(1, half + 1)
     for step in checkpoints:
         done = sigmoid((step - start) / (0.03 * steps))
@@ -96,8 +96,8 @@ def _one_layer(rng, rows, run, task, layer, n_layers, half, steps, checkpoints):
                 rows["head_scores"].append(
                     run
                     | {
-                        "step": step, "layer": layer, "head": 0, "query": query, "tau": tau, "positional": pos,
-                        "symbolic": sym, "entropy": entropy, "own_mass": 0.05, "negligible_mass": 0.0, "n": 1_200,
+                        "step": step, "layer": layer, "head": 0, "query": query, "tau": tau, "positional_score": pos,
+                        "symbolic_score": sym, "entropy": entropy, "own_mass": 0.05, "negligible_mass": 0.0, "n": 1_200,
                     }
                 )  # fmt: skip
         use = 0.1 + done * 8 * np.exp(-0.5 * ((ids - centre) / (0.5 + 0.15 * centre)) ** 2) + 0.05 * rng.random(half)

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from ops.spec.study import ExperimentSpec
+from ops.tables.tables import TABLES, frame_for, write_table
 from ops.tasks.number import NumberTaskSpec
 from ops.tasks.registry import known_tasks
 from warehouse.catalog import CatalogError, View, build, experiment_row, in_dependency_order, views
 from warehouse.store import Store, StoreError
-from warehouse.tables import TABLES, frame_for, write_table
 
 
 def publish_accuracy(store: Store, experiment: str, seed: int):

@@ -38,7 +38,7 @@ def experiment(name: str, study: str, task: str, seed: int, trained: bool = True
     present, rotating = list(range(1, N + 1)), list(range(1, 17 if "p_rope" in name else N + 1))
     model = {"frequencies_present": present, "frequencies_rotating": rotating, "nope_from_layer": None}
     return {
-        "experiment": name, "seed": seed, "task": task, "profile": study, "n_layers": LAYERS if trained else None,
+        "experiment": name, "seed": seed, "task": task, "study": study, "n_layers": LAYERS if trained else None,
         "n_heads": 1 if trained else None, "width": 128 if trained else None, "sequence_length": 17, "hops": [1, 2],
         "frequencies": rotating, "n_parameters": 10, "spec": json.dumps({"model": model}), "key": "0" * 64,
     }  # fmt: skip
@@ -91,8 +91,8 @@ def made_up() -> dict[str, pl.DataFrame]:
                         kind = task == "number" and layer < 4
                         pos = (0.2 if mode == "freeze" else 1.0) if kind else 0.0
                         rows["ablation_scores"].append(
-                            own | what | {"layer": layer, "head": 0, "tau": 1e-4, "positional": pos,
-                                          "symbolic": 0.0 if kind else 1.0, "n": 50}
+                            own | what | {"layer": layer, "head": 0, "tau": 1e-4, "positional_score": pos,
+                                          "symbolic_score": 0.0 if kind else 1.0, "n": 50}
                         )  # fmt: skip
             for variant in ("all", "p_rope_75"):
                 name = f"frequency_{task}_{variant}"
@@ -141,7 +141,9 @@ def canonical(task: str, ids: list[int], own: dict) -> list[dict]:
     }[task]
     bend = 0.1 if level in (0.5, 0.6) else 0.0
     base = own | {"canonical_task": task, "length": LENGTH, "frequency_ids": ids, "thetas": thetas, "chance": 0.125}
-    rows = [base | {"answer_position": None, "accuracy": level, "positional": 0.5, "symbolic": 0.6, "n": 80}]
+    rows = [
+        base | {"answer_position": None, "accuracy": level, "positional_score": 0.5, "symbolic_score": 0.6, "n": 80}
+    ]
     for position in range(LENGTH):
         sign = 1 if (position < 2 or position >= 6) == (task == "index") else -1
         rows.append(
@@ -149,8 +151,8 @@ def canonical(task: str, ids: list[int], own: dict) -> list[dict]:
             | {
                 "answer_position": position,
                 "accuracy": level + sign * bend,
-                "positional": None,
-                "symbolic": None,
+                "positional_score": None,
+                "symbolic_score": None,
                 "n": 10,
             }
         )
@@ -210,8 +212,8 @@ def writable(path, tmp_path_factory):
         ("number-later-layers-survive", "frequency_ablation SET accuracy = 0.1 WHERE mode <> 'none'"),
         ("letter-survives-freezing", "frequency_ablation SET accuracy = 0.1 WHERE mode <> 'none'"),
         ("letter-needs-slow-content", "frequency_ablation SET accuracy = 1.0"),
-        ("positional-scores-need-fast-rotation", "ablation_scores SET \"positional\" = 0.95 WHERE mode <> 'none'"),
-        ("symbolic-scores-survive-freezing", "ablation_scores SET symbolic = 0.5 WHERE mode <> 'none'"),
+        ("positional-scores-need-fast-rotation", "ablation_scores SET positional_score = 0.95 WHERE mode <> 'none'"),
+        ("symbolic-scores-survive-freezing", "ablation_scores SET symbolic_score = 0.5 WHERE mode <> 'none'"),
     ],
 )
 def test_every_claim_and_prediction_can_be_missed(writable, claim, edit):
@@ -227,7 +229,7 @@ def test_every_claim_and_prediction_can_be_missed(writable, claim, edit):
 def test_restricted_training_is_known_by_its_models_not_by_its_name(writable):
     writable.begin()
     try:
-        writable.execute("UPDATE experiments SET profile = 'mine' WHERE profile = 'frequency'")
+        writable.execute("UPDATE experiments SET study = 'mine' WHERE study = 'frequency'")
         found = writable.sql("SELECT DISTINCT study, experiment FROM restricted_training").fetchall()
     finally:
         writable.rollback()
@@ -256,7 +258,7 @@ def test_a_study_whose_planes_repeat_frequencies_is_a_restricted_one(writable):
     writable.begin()
     try:
         writable.execute(
-            """UPDATE experiments SET profile = 'mine', spec = json_merge_patch(
+            """UPDATE experiments SET study = 'mine', spec = json_merge_patch(
                 json_merge_patch(spec, '{"model": {"frequencies_rotating": [1, 2]}}'),
                 '{"model": {"frequencies_present": [1, 2], "plane_frequencies": [3, 3]}}'
             ), width = 4 WHERE experiment = 'frequency_number_all'"""

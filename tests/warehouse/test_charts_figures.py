@@ -110,7 +110,7 @@ def test_a_study_may_have_any_name(made_up_frames, database):
     }
     name = "o'clock' OR 'a' = 'a"
     renamed = frames["experiments"].with_columns(
-        pl.when(pl.col("task") == "number").then(pl.lit(name)).otherwise("profile").alias("profile")
+        pl.when(pl.col("task") == "number").then(pl.lit(name)).otherwise("study").alias("study")
     )
     (figure,) = [figure for figure in FIGURES if figure.NAME == "shortcuts"]
     drawing = draw(database(frames | {"experiments": renamed}), figure, name)

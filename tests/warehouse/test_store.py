@@ -8,9 +8,9 @@ import time
 import polars as pl
 import pytest
 
+from ops.tables.tables import frame_for, write_table
 from warehouse import manifest
 from warehouse.store import Store, StoreError
-from warehouse.tables import frame_for, write_table
 from warehouse.verify import main as verify_main
 
 KEY = "ab" * 32

@@ -5,8 +5,10 @@ import re
 import polars as pl
 import pytest
 
-from warehouse.columns import COLUMNS
-from warehouse.tables import TABLES, TableError, frame_for, write_table
+from ops.tables.columns import COLUMNS
+from ops.tables.tables import TABLES, TableError, frame_for, write_table
+from warehouse.catalog import build
+from warehouse.reading import read_only
 
 LOG = pl.DataFrame(
     {"grad_norm": [1.5, None], "step": [0, 10], "loss": [4.9, 3.0], "learning_rate": [0, 1], "steps_per_s": [7.0, 8.0]}
@@ -67,3 +69,17 @@ def test_equal_rows_give_equal_bytes(tmp_path):
         write_table(tmp_path / "a", "training_log", frame_for("training_log", LOG, "e", 0))
     with pytest.raises(TableError, match="pass the rows through frame_for"):
         write_table(tmp_path, "training_log", LOG)
+
+
+def test_every_column_of_every_relation_works_without_quotes(tmp_path):
+    build(tmp_path / "names.duckdb", [])
+    with read_only(tmp_path / "names.duckdb") as connection:
+        columns = connection.execute(
+            "SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
+        ).fetchall()
+        assert len({table for table, _ in columns}) > 90
+        for table, column in columns:
+            connection.execute(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY {column}")
+            connection.execute(f"SELECT min({column}) FROM {table}")
+            connection.execute(f"SELECT {column}, count(*) FROM {table} GROUP BY {column}")
+            connection.execute(f"SELECT t.{column} AS {column} FROM {table} AS t")

@@ -60,13 +60,14 @@ def head_scores(curves_by_head):
         [
             {
                 "experiment": "e", "seed": 0, "step": 50 * i, "layer": layer, "head": 0, "query": query, "tau": tau,
-                "positional": p, "symbolic": s, "entropy": 1.0, "own_mass": 0.0, "negligible_mass": 0.0, "n": 1,
+                "positional_score": p, "symbolic_score": s, "entropy": 1.0, "own_mass": 0.0, "negligible_mass": 0.0,
+                "n": 1,
             }
             for layer, curve in enumerate(curves_by_head)
             for i, (p, s) in enumerate(curve)
             for query, tau in (("last", 1e-4), ("last", 1e-2), ("hop", 1e-4))
         ],
-        schema_overrides={"positional": pl.Float64, "symbolic": pl.Float64},
+        schema_overrides={"positional_score": pl.Float64, "symbolic_score": pl.Float64},
     )  # fmt: skip
 
 

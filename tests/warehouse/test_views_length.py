@@ -175,7 +175,7 @@ def test_heads_whose_kind_differs_between_seeds_have_their_line(made_up_frames, 
     base = frames(made_up_frames, ("quick_number",), (0, 1))
     other = pl.col("seed") == 1
     made_up = {**base, "head_scores": base["head_scores"].with_columns(
-        **{score: pl.when(other).then(pl.lit(0.5)).otherwise(pl.col(score)) for score in ("positional", "symbolic")}
+        pl.when(other).then(pl.lit(0.5)).otherwise(pl.col("positional_score", "symbolic_score")).name.keep()
     )}  # fmt: skip
     connection = database(made_up)
     kinds = {kind for (kind,) in connection.sql("SELECT DISTINCT kind FROM where_it_breaks").fetchall()}

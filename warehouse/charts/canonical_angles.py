@@ -14,7 +14,7 @@ PER_STUDY = True
 READS = {
     "points": """
         SELECT canonical_task, n_planes, partner, theta, theta_name, label, accuracy, low, high, chance,
-            "positional", positional_low, positional_high, symbolic, symbolic_low, symbolic_high
+            positional_score, positional_low, positional_high, symbolic_score, symbolic_low, symbolic_high
         FROM canonical_by_angle
         WHERE (n_planes = 1 OR partner = 0) AND {study}
         ORDER BY theta, n_planes, label
@@ -86,8 +86,8 @@ def _column(points: list[dict], title: str) -> Any:
     if double:
         accuracy += _line(double, order, "accuracy", "low", "high", TWO, "accuracy")
     scores = [
-        *_line(single, order, "positional", "positional_low", "positional_high", style.POSITIONAL, "score"),
-        *_line(single, order, "symbolic", "symbolic_low", "symbolic_high", style.SYMBOLIC, "score"),
+        *_line(single, order, "positional_score", "positional_low", "positional_high", style.POSITIONAL, "score"),
+        *_line(single, order, "symbolic_score", "symbolic_low", "symbolic_high", style.SYMBOLIC, "score"),
     ]
     heading = alt.TitleParams(title, anchor="start", fontSize=13)
     return alt.vconcat(

@@ -69,7 +69,7 @@ FIGURES = find()
 
 def draw_all(connection: duckdb.DuckDBPyConnection) -> list[Drawing]:
     """Every figure for every study of the database, studies in alphabetical order, figures in that of FIGURES."""
-    experiments = style.rows(connection, "SELECT DISTINCT profile AS study FROM experiments ORDER BY ALL")
+    experiments = style.rows(connection, "SELECT DISTINCT study FROM experiments ORDER BY ALL")
     drawn: list[Drawing] = []
     for study in (row["study"] for row in experiments):
         for figure in FIGURES:

@@ -13,7 +13,8 @@ ORDER = 620
 PER_STUDY = False
 READS = {
     "cells": """
-        SELECT model, prompts, layer, head, avg("positional") AS "positional", avg(symbolic) AS symbolic,
+        SELECT model, prompts, layer, head,
+            avg(positional_score) AS positional_score, avg(symbolic_score) AS symbolic_score,
             avg(centroid) AS centroid, any_value(layer_type) AS layer_type
         FROM lm_centroid
         WHERE null_kind = 'none' AND tau = (SELECT max(tau) FROM lm_head_scores)
@@ -21,8 +22,8 @@ READS = {
         ORDER BY ALL
     """,
     "halves": """
-        SELECT model, prompts, null_kind, avg("positional") FILTER (half = 'first') AS first,
-            avg("positional") FILTER (half = 'second') AS second
+        SELECT model, prompts, null_kind, avg(positional_score) FILTER (half = 'first') AS first,
+            avg(positional_score) FILTER (half = 'second') AS second
         FROM lm_halves
         WHERE tau = (SELECT max(tau) FROM lm_halves) AND null_kind <> 'random-logits'
         GROUP BY ALL
@@ -71,12 +72,12 @@ def _map(cells: list[dict], kind: str, title: str, legend: alt.Legend | None) ->
             x=alt.X("layer:O", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
             y=alt.Y("head:O"),
             color=alt.Color(
-                f"{kind}:Q",
+                f"{kind}_score:Q",
                 scale=alt.Scale(domain=[0, 1], range=["#F7F7F7", style.KIND_COLOURS[kind]]),
                 legend=legend,
             ),
-            tooltip=["layer:O", "head:O", "layer_type:N", alt.Tooltip("positional:Q", format=".3f"),
-                     alt.Tooltip("symbolic:Q", format=".3f"), alt.Tooltip("centroid:Q", format=".1f")],
+            tooltip=["layer:O", "head:O", "layer_type:N", alt.Tooltip("positional_score:Q", format=".3f"),
+                     alt.Tooltip("symbolic_score:Q", format=".3f"), alt.Tooltip("centroid:Q", format=".1f")],
         )
         .properties(width=min(480, CELL * n_layers), height=CELL * n_heads, title=alt.TitleParams(title, fontSize=12))
     )  # fmt: skip

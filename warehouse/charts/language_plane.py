@@ -13,10 +13,10 @@ ORDER = 610
 PER_STUDY = False
 READS = {
     "points": """
-        SELECT model, prompts, null_kind, layer, head, tau, "positional", symbolic, centroid, own_mass, sink_mass,
-            layer_type
+        SELECT model, prompts, null_kind, layer, head, tau, positional_score, symbolic_score, centroid, own_mass,
+            sink_mass, layer_type
         FROM lm_centroid
-        WHERE "positional" IS NOT NULL AND tau = (SELECT max(tau) FROM lm_head_scores)
+        WHERE positional_score IS NOT NULL AND tau = (SELECT max(tau) FROM lm_head_scores)
         ORDER BY model, prompts, layer, head, seed
     """,
     "correlations": """
@@ -78,11 +78,11 @@ def chart(found: style.Found) -> Any:
         alt.Chart(style.data(points))
         .mark_circle(size=34, opacity=0.75)
         .encode(
-            x=alt.X("positional:Q", scale=scale, title="positional score"),
-            y=alt.Y("symbolic:Q", scale=scale, title="symbolic score"),
+            x=alt.X("positional_score:Q", scale=scale, title="positional score"),
+            y=alt.Y("symbolic_score:Q", scale=scale, title="symbolic score"),
             color=alt.Color("layer:Q", scale=alt.Scale(scheme="viridis"), title="layer"),
             tooltip=["model:N", "prompts:N", "layer:Q", "head:Q", "layer_type:N",
-                     alt.Tooltip("positional:Q", format=".3f"), alt.Tooltip("symbolic:Q", format=".3f"),
+                     alt.Tooltip("positional_score:Q", format=".3f"), alt.Tooltip("symbolic_score:Q", format=".3f"),
                      alt.Tooltip("centroid:Q", format=".1f", title="frequency centroid"),
                      alt.Tooltip("own_mass:Q", format=".3f"), alt.Tooltip("sink_mass:Q", format=".3f")],
         )

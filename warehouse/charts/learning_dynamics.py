@@ -40,14 +40,14 @@ READS = {
     "spans": """
         SELECT experiment, layer, head, kind, name, seed, since_step, last_step, lane
         FROM pure_heads
-        JOIN (SELECT DISTINCT experiment, profile AS study FROM experiments) USING (experiment)
+        JOIN (SELECT DISTINCT experiment, study FROM experiments) USING (experiment)
         WHERE gamma = 0.1::DOUBLE AND {study}
         ORDER BY ALL
     """,
     "names": """
         SELECT experiment, kind, names
         FROM pure_head_names
-        JOIN (SELECT DISTINCT experiment, profile AS study FROM experiments) USING (experiment)
+        JOIN (SELECT DISTINCT experiment, study FROM experiments) USING (experiment)
         WHERE gamma = 0.1::DOUBLE AND {study}
         ORDER BY experiment, kind
     """,

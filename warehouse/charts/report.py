@@ -125,7 +125,7 @@ def _claims(connection: duckdb.DuckDBPyConnection) -> str:
                 "claim",
                 lambda c: (
                     f"{escape(c['statement'])}<div class='small'>{_paper(c['source'], c['source'])} "
-                    f"{escape(c['where'])} · {escape(c['id'])}</div>"
+                    f"{escape(c['place_in_source'])} · {escape(c['id'])}</div>"
                 ),
             ),
             ("verdict", verdict),

@@ -13,7 +13,7 @@ ORDER = 120
 PER_STUDY = True
 READS = {
     "points": """
-        SELECT experiment, seed, layer, head, path, step, "positional", symbolic, kind, place
+        SELECT experiment, seed, layer, head, path, step, positional_score, symbolic_score, kind, place
         FROM score_trajectory
         WHERE {study}
         ORDER BY experiment DESC, layer, seed, head, step
@@ -56,11 +56,11 @@ def _row(points: list[dict], experiment: str) -> Any:
         for layer in layers
         for kind, x, x2, y, y2 in (("positional", 0.9, 1.04, -0.04, 0.1), ("symbolic", -0.04, 0.1, 0.9, 1.04))
     ]
-    domain = [min(-0.04, *(min(p["positional"], p["symbolic"]) for p in points)), 1.04]
+    domain = [min(-0.04, *(min(p["positional_score"], p["symbolic_score"]) for p in points)), 1.04]
     scale = alt.Scale(domain=domain, nice=False)
     axis = alt.Axis(values=[0, 1], format="d", grid=False, titlePadding=0, titleFontSize=11)
-    x = alt.X("positional:Q", scale=scale, axis=axis, title="positional")
-    y = alt.Y("symbolic:Q", scale=scale, axis=axis, title="symbolic")
+    x = alt.X("positional_score:Q", scale=scale, axis=axis, title="positional")
+    y = alt.Y("symbolic_score:Q", scale=scale, axis=axis, title="symbolic")
     corner = (
         alt.Chart()
         .transform_filter(alt.FieldOneOfPredicate("place", ["positional", "symbolic"]))
@@ -91,8 +91,8 @@ def _row(points: list[dict], experiment: str) -> Any:
             x=x,
             y=y,
             color=alt.Color("kind:N", scale=style.kind_scale(*KINDS), legend=None),
-            tooltip=["layer:O", "head:O", "seed:O", "kind:N", alt.Tooltip("positional:Q", format=".3f"),
-                     alt.Tooltip("symbolic:Q", format=".3f")],
+            tooltip=["layer:O", "head:O", "seed:O", "kind:N", alt.Tooltip("positional_score:Q", format=".3f"),
+                     alt.Tooltip("symbolic_score:Q", format=".3f")],
         )
     )  # fmt: skip
     header = alt.Header(labelExpr="'L' + datum.value", labelFontSize=11, labelPadding=2, title=None)

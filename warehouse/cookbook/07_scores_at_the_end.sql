@@ -1,6 +1,6 @@
--- What are the scores of each layer at the end? ("positional" is a keyword of DuckDB: quote it or write s.positional)
+-- What are the scores of each layer at the end?
 SELECT
-    s.experiment, s.layer, round(avg(s.positional), 2) AS mean_positional, round(avg(s.symbolic), 2) AS mean_symbolic,
+    s.experiment, s.layer, round(avg(s.positional_score), 2) AS mean_positional, round(avg(s.symbolic_score), 2) AS mean_symbolic,
     round(avg(s.own_mass), 2) AS own_mass
 FROM head_scores_default AS s
 JOIN overview AS o ON o.experiment = s.experiment AND o.seed = s.seed AND o.last_step = s.step

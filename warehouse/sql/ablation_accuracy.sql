@@ -24,7 +24,7 @@ intact AS (
     SELECT experiment, seed, step, hop, accuracy, ci_low, ci_high FROM measured WHERE mode = 'none'
 )
 SELECT
-    e.profile AS study, a.experiment, a.seed, e.task, a.step, a.mode, a.band_low, a.band_high,
+    e.study, a.experiment, a.seed, e.task, a.step, a.mode, a.band_low, a.band_high,
     a.band_high - a.band_low + 1 AS width,
     CASE WHEN a.band_low = a.band_high THEN a.band_low::VARCHAR ELSE a.band_low || '-' || a.band_high END AS band,
     z.n_frequencies, e.n_layers, a.layers, a.heads,

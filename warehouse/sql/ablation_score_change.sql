@@ -7,17 +7,17 @@
 -- positional_change: positional score minus that of the intact model
 -- symbolic_change: symbolic score minus that of the intact model
 WITH intact AS (
-    SELECT experiment, seed, step, tau, layer, head, "positional", symbolic FROM ablation_scores WHERE mode = 'none'
+    SELECT experiment, seed, step, tau, layer, head, positional_score, symbolic_score FROM ablation_scores WHERE mode = 'none'
 )
 SELECT
-    e.profile AS study, e.task, s.experiment, s.seed, s.step, s.tau, s.mode, s.band_low, s.band_high,
+    e.study, e.task, s.experiment, s.seed, s.step, s.tau, s.mode, s.band_low, s.band_high,
     s.band_low || '-' || s.band_high AS band,
     CASE WHEN len(s.layers) = e.n_layers THEN 'all layers' ELSE 'own layer' END AS scope,
-    s.layer, s.head, i."positional" AS intact_positional, i.symbolic AS intact_symbolic, s."positional", s.symbolic,
-    s."positional" - i."positional" AS positional_change, s.symbolic - i.symbolic AS symbolic_change,
+    s.layer, s.head, i.positional_score AS intact_positional, i.symbolic_score AS intact_symbolic, s.positional_score, s.symbolic_score,
+    s.positional_score - i.positional_score AS positional_change, s.symbolic_score - i.symbolic_score AS symbolic_change,
     CASE
-        WHEN i."positional" >= 0.9::DOUBLE AND i.symbolic <= 0.1::DOUBLE THEN 'positional'
-        WHEN i.symbolic >= 0.9::DOUBLE AND i."positional" <= 0.1::DOUBLE THEN 'symbolic'
+        WHEN i.positional_score >= 0.9::DOUBLE AND i.symbolic_score <= 0.1::DOUBLE THEN 'positional'
+        WHEN i.symbolic_score >= 0.9::DOUBLE AND i.positional_score <= 0.1::DOUBLE THEN 'symbolic'
         ELSE 'mixed'
     END AS kind,
     s.n

@@ -2,7 +2,7 @@
 -- a construction in the plane that stands still only.
 -- label: the head's frequency IDs as text; 0 = a plane that stands still
 SELECT
-    e.profile AS study, p.experiment, p.canonical_task, p.length, array_to_string(p.frequency_ids, ' + ') AS label,
+    e.study, p.experiment, p.canonical_task, p.length, array_to_string(p.frequency_ids, ' + ') AS label,
     p.plane, p.frequency_id, p.theta,
     p.source, p.role, p.item_id, p.token, p.x, p.y
 FROM canonical_plane AS p

@@ -25,7 +25,7 @@ decided AS (
     GROUP BY m.id, m.basis
 )
 SELECT
-    s.id, s.source, s."where", s.statement, s.measure, s.paper_value, s.criterion,
+    s.id, s.source, s.place_in_source, s.statement, s.measure, s.paper_value, s.criterion,
     d.measured, d.interval_low, d.interval_high,
     CASE WHEN d.id IS NULL THEN 'not run' WHEN d.holds THEN 'reproduced' ELSE 'not reproduced' END AS verdict,
     d.basis, d.experiment, coalesce(d.n_runs, 0) AS n_runs, coalesce(d.n_holds, 0) AS n_holds, d.detail

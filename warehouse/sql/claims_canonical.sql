@@ -1,10 +1,10 @@
 -- Claims on the canonical tasks, measured a seed. The study canonical (length 32) decides; quick (shorter) without it.
 -- fast: theta >= 0.1, slow: the slowest angle that still turns.
 WITH models AS (
-    SELECT e.profile AS basis, c.*, len(c.frequency_ids) AS n_planes, c.thetas[1] AS theta
+    SELECT e.study AS basis, c.*, len(c.frequency_ids) AS n_planes, c.thetas[1] AS theta
     FROM canonical_accuracy AS c
     JOIN experiments AS e USING (experiment, seed)
-    WHERE e.profile IN ('canonical', 'quick') AND c.answer_position IS NULL
+    WHERE e.study IN ('canonical', 'quick') AND c.answer_position IS NULL
 ),
 ends AS (
     SELECT

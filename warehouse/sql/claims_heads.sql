@@ -17,9 +17,9 @@ WITH heads AS (
 -- scores-start-high: the lowest of both scores over layers before training
 SELECT
     'scores-start-high' AS id, r.basis, r.experiment, r.seed, r.task, 2 AS n_tasks,
-    min(least(s.positional, s.symbolic)) AS measured,
-    min(least(s.positional, s.symbolic)) >= 0.95::DOUBLE AS holds,
-    'positional from ' || format('{:.3f}', min(s.positional)) || ', symbolic from ' || format('{:.3f}', min(s.symbolic)) AS detail
+    min(least(s.positional_score, s.symbolic_score)) AS measured,
+    min(least(s.positional_score, s.symbolic_score)) >= 0.95::DOUBLE AS holds,
+    'positional from ' || format('{:.3f}', min(s.positional_score)) || ', symbolic from ' || format('{:.3f}', min(s.symbolic_score)) AS detail
 FROM claim_experiments AS r
 JOIN head_scores_default AS s USING (experiment, seed)
 WHERE s.step = 0
@@ -69,8 +69,8 @@ UNION ALL
 -- reflexive-symbolic: mean symbolic score of layers 6 to 11 in the number task at the last checkpoint
 SELECT
     'reflexive-symbolic', r.basis, r.experiment, r.seed, r.task, 1,
-    avg(s.symbolic), coalesce(avg(s.symbolic) >= 0.9::DOUBLE, false),
-    string_agg('L' || s.layer || ' ' || format('{:.2f}', s.symbolic), ', ' ORDER BY s.layer, s.head)
+    avg(s.symbolic_score), coalesce(avg(s.symbolic_score) >= 0.9::DOUBLE, false),
+    string_agg('L' || s.layer || ' ' || format('{:.2f}', s.symbolic_score), ', ' ORDER BY s.layer, s.head)
 FROM claim_experiments AS r
 JOIN head_scores_default AS s USING (experiment, seed)
 WHERE

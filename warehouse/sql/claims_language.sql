@@ -13,7 +13,7 @@ correlated AS (
 halved AS (
     SELECT
         h.experiment, h.seed, h.null_kind,
-        max(h."positional") FILTER (h.half = 'first') AS first_half, max(h."positional") FILTER (h.half = 'second') AS second_half
+        max(h.positional_score) FILTER (h.half = 'first') AS first_half, max(h.positional_score) FILTER (h.half = 'second') AS second_half
     FROM lm_halves AS h
     JOIN chosen USING (experiment, seed, model, prompts)
     WHERE h.tau = 0.01::DOUBLE

@@ -1,31 +1,31 @@
 -- Claims on the constructions and their discrepancy, measured a computation of the theory; no training is involved.
 -- index-construction, retrieval-construction: the least share of right tokens over all kinds of inputs and lengths
 SELECT
-    c.construction || '-construction' AS id, e.profile AS basis, c.experiment, c.seed, 'theory' AS task, 1 AS n_tasks,
+    c.construction || '-construction' AS id, e.study AS basis, c.experiment, c.seed, 'theory' AS task, 1 AS n_tasks,
     min(c.exact_share) AS measured, min(c.exact_share) = 1 AS holds,
     sum(c.n) FILTER (c.sample = 'exhaustive') || ' inputs exhausted, ' || sum(c.n) FILTER (c.sample IN ('random', 'task'))
         || ' random ones up to n = ' || max(c.length) || ', ' || sum(c.n) FILTER (c.sample = 'chained') || ' chained 1 to '
         || max(c.times) || ' times' AS detail
 FROM constructions AS c
 JOIN experiments AS e ON e.experiment = c.experiment AND e.seed = c.seed
-GROUP BY c.construction, e.profile, c.experiment, c.seed
+GROUP BY c.construction, e.study, c.experiment, c.seed
 UNION ALL
 -- construction-heads-pure: the least positional score of Index and symbolic score of Retrieval over lengths
 SELECT
-    'construction-heads-pure', e.profile, c.experiment, c.seed, 'theory', 1,
-    least(min(c.positional) FILTER (c.construction = 'index'), min(c.symbolic) FILTER (c.construction = 'retrieval')),
+    'construction-heads-pure', e.study, c.experiment, c.seed, 'theory', 1,
+    least(min(c.positional_score) FILTER (c.construction = 'index'), min(c.symbolic_score) FILTER (c.construction = 'retrieval')),
     coalesce(
-        least(min(c.positional) FILTER (c.construction = 'index'), min(c.symbolic) FILTER (c.construction = 'retrieval')) >= 0.99::DOUBLE,
+        least(min(c.positional_score) FILTER (c.construction = 'index'), min(c.symbolic_score) FILTER (c.construction = 'retrieval')) >= 0.99::DOUBLE,
         false
     ),
     format(
         'index: positional {:.4f}, symbolic at most {:.4f}, retrieval: symbolic {:.4f}, positional at most {:.4f}',
-        min(c.positional) FILTER (c.construction = 'index'), max(c.symbolic) FILTER (c.construction = 'index'),
-        min(c.symbolic) FILTER (c.construction = 'retrieval'), max(c.positional) FILTER (c.construction = 'retrieval')
+        min(c.positional_score) FILTER (c.construction = 'index'), max(c.symbolic_score) FILTER (c.construction = 'index'),
+        min(c.symbolic_score) FILTER (c.construction = 'retrieval'), max(c.positional_score) FILTER (c.construction = 'retrieval')
     )
 FROM constructions AS c
 JOIN experiments AS e ON e.experiment = c.experiment AND e.seed = c.seed
-GROUP BY e.profile, c.experiment, c.seed
+GROUP BY e.study, c.experiment, c.seed
 UNION ALL
 -- index-discrepancy (theta 0.8, Fig. 5A), retrieval-discrepancy (theta 0.0027), as printed, of the largest over inputs
 SELECT

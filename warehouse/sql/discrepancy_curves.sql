@@ -3,7 +3,7 @@
 -- series: which value over inputs, or which bound
 -- value: the discrepancy at beta 1, or the bound, in logits
 WITH runs AS (
-    SELECT e.profile AS study, d.*
+    SELECT e.study, d.*
     FROM discrepancy AS d
     JOIN experiments AS e ON e.experiment = d.experiment AND e.seed = d.seed
     JOIN (SELECT DISTINCT round(2 * power(500, i / 150.0))::INTEGER AS length FROM range(151) AS steps(i)) AS thinned USING (length)

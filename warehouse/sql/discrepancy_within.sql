@@ -18,7 +18,7 @@ WITH compared AS (
     FROM discrepancy WHERE layer IS NULL AND in_range
 )
 SELECT
-    e.profile AS study, c.experiment, c.seed, c.source, c.theta, c.statement,
+    e.study, c.experiment, c.seed, c.source, c.theta, c.statement,
     count(*) FILTER (c.value <= c.bound + 1e-12::DOUBLE) AS n_within, count(*) AS n_lengths,
     min(c.length) FILTER (c.value > c.bound + 1e-12::DOUBLE) AS first_failure, max(c.value - c.bound) AS worst_excess
 FROM compared AS c

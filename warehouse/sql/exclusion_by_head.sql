@@ -2,7 +2,7 @@
 -- kind: positional, symbolic or mixed at gamma 0.1
 -- ratio: variance / bound
 SELECT
-    e.profile AS study, x.experiment, x.seed, e.task, x.layer, x.head, n.name, coalesce(p.kind, 'not scored') AS kind,
+    e.study, x.experiment, x.seed, e.task, x.layer, x.head, n.name, coalesce(p.kind, 'not scored') AS kind,
     x.variance, x.bound, x.variance / nullif(x.bound, 0) AS ratio, x.within_share, x.tightest,
     x.sampled_bound, x.sampled_error, x.n
 FROM exclusion AS x

@@ -10,7 +10,7 @@ shown AS (
 ),
 chosen AS (SELECT experiment, min(example) AS example FROM shown GROUP BY experiment)
 SELECT
-    e.profile AS study, s.experiment, e.task, s.flow, s.hop, s.layer, s.position, s.link, s.attends_to,
+    e.study, s.experiment, e.task, s.flow, s.hop, s.layer, s.position, s.link, s.attends_to,
     source.link AS from_link, s.weight, s.holds_token, s.agrees,
     s.holds_token <> before.holds_token AS changed
 FROM shown AS s

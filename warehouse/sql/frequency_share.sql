@@ -8,10 +8,10 @@ shares AS (
     JOIN ends USING (experiment, seed, step)
 )
 SELECT
-    e.profile AS study, s.experiment, s.layer, s.head, n.name, s.frequency_id,
+    e.study, s.experiment, s.layer, s.head, n.name, s.frequency_id,
     s.frequency_id - 0.5::DOUBLE AS id_from, s.frequency_id + 0.5::DOUBLE AS id_to,
     any_value(s.theta) AS theta, avg(s.share) AS share, avg(s.mean) AS mean_use, count(DISTINCT s.seed) AS n_seeds
 FROM shares AS s
 JOIN experiments AS e USING (experiment, seed)
 JOIN head_names AS n ON n.experiment = s.experiment AND n.layer = s.layer AND n.head = s.head
-GROUP BY e.profile, s.experiment, s.layer, s.head, n.name, s.frequency_id
+GROUP BY e.study, s.experiment, s.layer, s.head, n.name, s.frequency_id

@@ -3,9 +3,9 @@ WITH gammas(gamma) AS (VALUES (0.1::DOUBLE), (0.05::DOUBLE)),
 judged AS (
     SELECT
         experiment, seed, layer, head, query, tau, gamma, step,
-        coalesce(isfinite("positional") AND isfinite(symbolic), false) AS defined,
-        defined AND "positional" >= 1 - gamma AND symbolic <= gamma AS is_positional,
-        defined AND symbolic >= 1 - gamma AND "positional" <= gamma AS is_symbolic
+        coalesce(isfinite(positional_score) AND isfinite(symbolic_score), false) AS defined,
+        defined AND positional_score >= 1 - gamma AND symbolic_score <= gamma AS is_positional,
+        defined AND symbolic_score >= 1 - gamma AND positional_score <= gamma AS is_symbolic
     FROM head_scores, gammas
 ),
 broken AS (

@@ -5,7 +5,7 @@ WITH chosen AS (
     WHERE query = 'last'
     GROUP BY experiment
 )
-SELECT s.experiment, s.seed, s.step, s.layer, s.head, s.tau, s.positional, s.symbolic, s.entropy, s.own_mass, s.n
+SELECT s.experiment, s.seed, s.step, s.layer, s.head, s.tau, s.positional_score, s.symbolic_score, s.entropy, s.own_mass, s.n
 FROM head_scores AS s
 JOIN chosen USING (experiment, tau)
 WHERE s.query = 'last'

@@ -2,7 +2,7 @@
 -- trained_length: tokens of the sequences it was trained on
 -- times: length in trained lengths
 SELECT
-    e.profile AS study, e.task, e.sequence_length AS trained_length, a.*,
+    e.study, e.task, e.sequence_length AS trained_length, a.*,
     a.length / e.sequence_length AS times
 FROM length_accuracy AS a
 JOIN experiments AS e USING (experiment, seed)

@@ -11,7 +11,7 @@ WITH centroids AS (
     GROUP BY ALL
 )
 SELECT s.experiment, s.seed, s.model, s.prompts, s.null_kind, s.layer, s.head, s.tau, s.layer_type,
-    s."positional", s.symbolic, s.symbolic - s."positional" AS lean, s.own_mass, s.sink_mass,
+    s.positional_score, s.symbolic_score, s.symbolic_score - s.positional_score AS lean, s.own_mass, s.sink_mass,
     c.centroid, c.n_frequencies, s.n,
     max(s.layer) OVER (PARTITION BY s.experiment, s.seed, s.model) + 1 AS n_layers
 FROM lm_head_scores AS s

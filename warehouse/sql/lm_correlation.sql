@@ -7,7 +7,7 @@
 WITH each AS (
     SELECT
         experiment, seed, model, prompts, tau, null_kind, prompt,
-        corr("positional", symbolic) AS r, regr_count("positional", symbolic) AS n
+        corr(positional_score, symbolic_score) AS r, regr_count(positional_score, symbolic_score) AS n
     FROM lm_prompt_scores
     GROUP BY ALL
 ),

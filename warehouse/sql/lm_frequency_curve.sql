@@ -3,7 +3,7 @@
 -- lean: symbolic minus positional score, mean over heads
 SELECT
     experiment, seed, model, prompts, null_kind, frequency_id, avg(theta) AS theta,
-    avg("positional") AS "positional", avg(symbolic) AS symbolic, avg(symbolic - "positional") AS lean,
-    avg(logit_variance_share) AS logit_variance_share, count("positional") AS n
+    avg(positional_score) AS positional_score, avg(symbolic_score) AS symbolic_score, avg(symbolic_score - positional_score) AS lean,
+    avg(logit_variance_share) AS logit_variance_share, count(positional_score) AS n
 FROM lm_frequency_scores
 GROUP BY ALL

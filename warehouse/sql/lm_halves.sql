@@ -7,6 +7,6 @@ WITH heads AS (
 SELECT
     experiment, seed, model, prompts, tau, null_kind,
     CASE WHEN 2 * layer < n_layers - 1 THEN 'first' ELSE 'second' END AS half,
-    median("positional") AS "positional", median(symbolic) AS symbolic, count("positional") AS n
+    median(positional_score) AS positional_score, median(symbolic_score) AS symbolic_score, count(positional_score) AS n
 FROM heads
 GROUP BY ALL

@@ -4,9 +4,9 @@
 -- reliability: of the mean over all prompts (Spearman-Brown)
 -- n: number of prompts
 WITH long AS (
-    SELECT experiment, seed, model, prompts, tau, null_kind, layer, head, prompt, 'positional' AS score, "positional" AS value FROM lm_prompt_scores
+    SELECT experiment, seed, model, prompts, tau, null_kind, layer, head, prompt, 'positional' AS score, positional_score AS value FROM lm_prompt_scores
     UNION ALL
-    SELECT experiment, seed, model, prompts, tau, null_kind, layer, head, prompt, 'symbolic', symbolic FROM lm_prompt_scores
+    SELECT experiment, seed, model, prompts, tau, null_kind, layer, head, prompt, 'symbolic', symbolic_score FROM lm_prompt_scores
 ),
 halves AS (
     SELECT

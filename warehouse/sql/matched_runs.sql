@@ -4,11 +4,11 @@
 -- setting: learning rate, as text
 WITH declared AS (
     SELECT
-        CASE WHEN profile = 'paper' THEN 'matched_pair_paper' ELSE profile END AS study,
+        CASE WHEN study = 'paper' THEN 'matched_pair_paper' ELSE study END AS study,
         experiment, seed, task, n_layers, n_heads, width, list_max(hops) AS most_hops,
         (spec ->> '$.training.learning_rate')::DOUBLE AS learning_rate
     FROM experiments
-    WHERE (profile LIKE 'matched\_pair%' ESCAPE '\' OR profile = 'paper') AND task IN ('number', 'letter', 'letter_matched')
+    WHERE (study LIKE 'matched\_pair%' ESCAPE '\' OR study = 'paper') AND task IN ('number', 'letter', 'letter_matched')
 )
 SELECT *, 'lr ' || format('{:.0e}', learning_rate) AS setting
 FROM declared

@@ -30,7 +30,7 @@ work AS (
     GROUP BY experiment, seed
 )
 SELECT
-    e.profile AS study, e.experiment, e.seed, e.task, e.n_layers, e.n_heads, e.width, e.n_parameters,
+    e.study, e.experiment, e.seed, e.task, e.n_layers, e.n_heads, e.width, e.n_parameters,
     hops.last_step, hops.lowest_accuracy, hops.accuracy_by_hop, m.step AS maximal_at_step,
     heads.n_positional, names.positional_heads, heads.n_symbolic, names.symbolic_heads,
     work.n_artifacts, work.wall_s, work.finished_at

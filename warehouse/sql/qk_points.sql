@@ -9,7 +9,7 @@ sized AS (
     JOIN first_seed USING (experiment, seed)
 )
 SELECT
-    e.profile AS study, s.experiment, e.task, s.layer, s.head, n.name, n.place, s.role, s.frequency_id, s.theta, s.example, s.position,
+    e.study, s.experiment, e.task, s.layer, s.head, n.name, n.place, s.role, s.frequency_id, s.theta, s.example, s.position,
     s.token, s.token_kind, s.points_back, s.x, s.y,
     s.radius / max(s.radius) OVER heads AS length_share, s.x / max(s.radius) OVER heads AS across, s.y / max(s.radius) OVER heads AS up
 FROM sized AS s

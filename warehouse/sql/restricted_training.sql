@@ -6,8 +6,8 @@
 -- nope_from_layer: first layer in which nothing rotates; NULL if there is none
 WITH variants AS (
     SELECT
-        experiment, seed, profile AS study, task, n_layers,
-        regexp_replace(experiment, '^' || profile || '_' || task || '_', '') AS variant,
+        experiment, seed, study, task, n_layers,
+        regexp_replace(experiment, '^' || study || '_' || task || '_', '') AS variant,
         json_array_length(spec, '$.model.frequencies_present') AS n_present,
         CASE
             WHEN (spec->>'$.model.nope_from_layer')::INTEGER = 0 THEN 0

@@ -7,18 +7,18 @@
 -- change_symbolic: mean absolute change of the symbolic score
 -- n_heads: heads and seeds compared
 WITH scored AS (
-    SELECT experiment, seed, layer, head, 'last query' AS queries, variant, tau, "positional", symbolic
+    SELECT experiment, seed, layer, head, 'last query' AS queries, variant, tau, positional_score, symbolic_score
     FROM score_variants
     UNION ALL
-    SELECT h.experiment, h.seed, h.layer, h.head, 'every hop', 'weights, swaps', h.tau, h.positional, h.symbolic
+    SELECT h.experiment, h.seed, h.layer, h.head, 'every hop', 'weights, swaps', h.tau, h.positional_score, h.symbolic_score
     FROM head_scores AS h
     JOIN (SELECT experiment, seed, max(step) AS step FROM score_variants GROUP BY experiment, seed) USING (experiment, seed, step)
     WHERE h.query = 'hop'
 ),
 judged AS (
     SELECT *, CASE
-        WHEN "positional" >= 0.9::DOUBLE AND symbolic <= 0.1::DOUBLE THEN 'positional'
-        WHEN symbolic >= 0.9::DOUBLE AND "positional" <= 0.1::DOUBLE THEN 'symbolic'
+        WHEN positional_score >= 0.9::DOUBLE AND symbolic_score <= 0.1::DOUBLE THEN 'positional'
+        WHEN symbolic_score >= 0.9::DOUBLE AND positional_score <= 0.1::DOUBLE THEN 'symbolic'
         ELSE 'mixed' END AS kind
     FROM scored
 ),
@@ -29,13 +29,13 @@ base AS (
     QUALIFY tau = min(tau) OVER (PARTITION BY experiment, seed)
 )
 SELECT
-    e.profile AS study, j.experiment, e.task, j.queries, j.variant, j.tau,
+    e.study, j.experiment, e.task, j.queries, j.variant, j.tau,
     avg((j.kind = b.kind)::INTEGER) AS same_kind,
-    CASE WHEN stddev_pop(j.positional) > 1e-12::DOUBLE AND stddev_pop(b.positional) > 1e-12::DOUBLE THEN corr(j.positional, b.positional) END AS r_positional,
-    CASE WHEN stddev_pop(j.symbolic) > 1e-12::DOUBLE AND stddev_pop(b.symbolic) > 1e-12::DOUBLE THEN corr(j.symbolic, b.symbolic) END AS r_symbolic,
-    avg(abs(j.positional - b.positional)) AS change_positional, avg(abs(j.symbolic - b.symbolic)) AS change_symbolic,
+    CASE WHEN stddev_pop(j.positional_score) > 1e-12::DOUBLE AND stddev_pop(b.positional_score) > 1e-12::DOUBLE THEN corr(j.positional_score, b.positional_score) END AS r_positional,
+    CASE WHEN stddev_pop(j.symbolic_score) > 1e-12::DOUBLE AND stddev_pop(b.symbolic_score) > 1e-12::DOUBLE THEN corr(j.symbolic_score, b.symbolic_score) END AS r_symbolic,
+    avg(abs(j.positional_score - b.positional_score)) AS change_positional, avg(abs(j.symbolic_score - b.symbolic_score)) AS change_symbolic,
     count(*) AS n_heads
 FROM judged AS j
 JOIN base AS b USING (experiment, seed, layer, head)
 JOIN experiments AS e ON e.experiment = j.experiment AND e.seed = j.seed
-GROUP BY e.profile, j.experiment, e.task, j.queries, j.variant, j.tau
+GROUP BY e.study, j.experiment, e.task, j.queries, j.variant, j.tau

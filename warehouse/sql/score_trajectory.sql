@@ -1,7 +1,7 @@
 -- Path of every head over the positional-symbolic plane: scores at each checkpoint, and its kind of purity at the end.
 SELECT
-    e.profile AS study, s.experiment, s.seed, s.layer, s.head, s.seed || '.' || s.head AS path, s.step,
-    s.positional, s.symbolic, p.kind,
+    e.study, s.experiment, s.seed, s.layer, s.head, s.seed || '.' || s.head AS path, s.step,
+    s.positional_score, s.symbolic_score, p.kind,
     CASE s.step
         WHEN min(s.step) OVER run THEN 'start'
         WHEN max(s.step) OVER run THEN 'end'

@@ -7,12 +7,12 @@ WITH solvers AS (
 ),
 means AS (
     SELECT
-        e.profile AS study, s.experiment, s.solver, s.is_model, s.hop,
+        e.study, s.experiment, s.solver, s.is_model, s.hop,
         CASE WHEN s.hop IS NULL THEN 'all' WHEN s.hop = 1 THEN '1 hop' ELSE s.hop || ' hops' END AS hop_class,
         avg(s.accuracy) AS accuracy, min(s.accuracy) AS low, max(s.accuracy) AS high, count(*) AS n_seeds
     FROM solvers AS s
     JOIN experiments AS e USING (experiment, seed)
-    GROUP BY e.profile, s.experiment, s.solver, s.is_model, s.hop
+    GROUP BY e.study, s.experiment, s.solver, s.is_model, s.hop
 ),
 ranks AS (
     SELECT experiment, solver, row_number() OVER (PARTITION BY experiment ORDER BY is_model DESC, accuracy DESC, solver) - 1 AS rank

@@ -11,7 +11,7 @@ WITH kinds AS (
     GROUP BY experiment, layer, head
 )
 SELECT
-    e.profile AS study, d.experiment, e.task, d.layer, d.head, n.name, n.place, coalesce(k.kind, 'not scored') AS kind, d.length,
+    e.study, d.experiment, e.task, d.layer, d.head, n.name, n.place, coalesce(k.kind, 'not scored') AS kind, d.length,
     avg(d.measured) AS largest, avg(d.measured_mean) AS mean, avg(d.measured_min) AS smallest, count(*) AS n_seeds
 FROM discrepancy AS d
 JOIN experiments AS e ON e.experiment = d.experiment AND e.seed = d.seed

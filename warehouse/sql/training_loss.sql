@@ -1,7 +1,7 @@
 -- Training loss in at most 400 windows of steps a run: mean over seeds and the window's batches, with lowest and highest.
 -- step: middle of the window
 WITH logged AS (
-    SELECT e.profile AS study, t.experiment, t.seed, t.step, t.loss, greatest(1, ceil(max(t.step) OVER run / 400)) AS width
+    SELECT e.study, t.experiment, t.seed, t.step, t.loss, greatest(1, ceil(max(t.step) OVER run / 400)) AS width
     FROM training_log AS t
     JOIN experiments AS e USING (experiment, seed)
     WHERE t.loss > 0

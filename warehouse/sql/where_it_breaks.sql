@@ -22,6 +22,6 @@ SELECT
     e.study, e.task, s.*, n.name, n.place, coalesce(k.kind, 'not scored') AS kind,
     s.target_mass / first_value(s.target_mass) OVER (PARTITION BY s.experiment, s.layer, s.head, s.query ORDER BY s.length) AS kept_mass
 FROM seen AS s
-JOIN (SELECT DISTINCT experiment, profile AS study, task FROM experiments) AS e USING (experiment)
+JOIN (SELECT DISTINCT experiment, study, task FROM experiments) AS e USING (experiment)
 JOIN head_names AS n ON n.experiment = s.experiment AND n.layer = s.layer AND n.head = s.head
 LEFT JOIN kinds AS k ON k.experiment = s.experiment AND k.layer = s.layer AND k.head = s.head

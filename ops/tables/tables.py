@@ -12,7 +12,7 @@ from types import MappingProxyType
 import polars as pl
 from polars.datatypes import DataType, DataTypeClass
 
-from warehouse.columns import COLUMNS, Column
+from ops.tables.columns import COLUMNS, Column
 
 
 class TableError(ValueError):
@@ -55,7 +55,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             _table(
                 "experiments",
                 "One row an experiment and seed that was declared.",
-                "task profile n_layers n_heads width sequence_length hops frequencies n_parameters spec key",
+                "task study n_layers n_heads width sequence_length hops frequencies n_parameters spec key",
                 key="key of its newest stage that all its results depend on: the trained checkpoints",
             ),
             _table(
@@ -79,7 +79,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "head_scores",
                 "One row a checkpoint, layer, head, query kind and tau: the mean positional and symbolic score "
                 "(arXiv 2511.11579 §3).",
-                "step layer head query tau positional symbolic entropy own_mass negligible_mass n",
+                "step layer head query tau positional_score symbolic_score entropy own_mass negligible_mass n",
                 n="number of queries averaged over",
             ),
             _table(
@@ -132,8 +132,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "constructions",
                 "One row a construction, length and kind of inputs: does one softmax head with one RoPE plane compute "
                 "the function (arXiv 2605.31558 Thm 3.1).",
-                "construction sample times length theta omega beta smallest_beta exact_share positional symbolic "
-                "n_positions n",
+                "construction sample times length theta omega beta smallest_beta exact_share positional_score "
+                "symbolic_score n_positions n",
                 length="n: position of the query from 0, so n + 1 tokens",
                 beta="sharpness of the softmax, from the least discrepancy by the argument of Lemma F.1",
                 exact_share="share of defined positions (chained: of inputs, last token) that hold the right token",
@@ -166,7 +166,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "score_variants",
                 "One row a layer, head, tau and variant of the scores of arXiv 2511.11579 §3, on the same inputs, last "
                 "query.",
-                "step layer head variant tau positional symbolic n",
+                "step layer head variant tau positional_score symbolic_score n",
                 n="number of inputs",
             ),
             _table(
@@ -180,7 +180,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "ablation_scores",
                 "One row a band, mode, set of layers (and heads) that are changed, and scored layer and head: the mean "
                 "scores under the ablation, at the last token.",
-                "step mode band_low band_high layers heads layer head tau positional symbolic n",
+                "step mode band_low band_high layers heads layer head tau positional_score symbolic_score n",
                 layer="layer of the scored head",
                 head="scored head",
                 n="number of sequences averaged over",
@@ -189,10 +189,11 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "canonical_accuracy",
                 "One row a canonical task, set of angles and answer position: an attention-only head trained with "
                 "those angles (arXiv 2511.11579 §5).",
-                "canonical_task length frequency_ids thetas answer_position accuracy chance positional symbolic n",
+                "canonical_task length frequency_ids thetas answer_position accuracy chance positional_score "
+                "symbolic_score n",
                 length="tokens before the query",
-                positional="positional score of the head, in [0, 1]; NULL at a single answer position",
-                symbolic="symbolic score of the head, in [0, 1]; NULL at a single answer position",
+                positional_score="positional score of the head, in [0, 1]; NULL at a single answer position",
+                symbolic_score="symbolic score of the head, in [0, 1]; NULL at a single answer position",
                 n="number of sequences",
             ),
             _table(
@@ -230,7 +231,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "lm_head_scores",
                 "One row a language model, prompt set, null kind, layer, head and tau: scores over blocks of tokens, "
                 "averaged over prompts (arXiv 2511.11579 §4).",
-                "model prompts null_kind layer head tau positional symbolic own_mass sink_mass layer_type n",
+                "model prompts null_kind layer head tau positional_score symbolic_score own_mass sink_mass layer_type "
+                "n",
                 n="number of prompts on which the head has a score",
                 own_mass="attention of the query to its own position, mean over prompts; NULL for random logits",
                 sink_mass="attention to position 0, mean over prompts; NULL for random logits",
@@ -239,20 +241,22 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "lm_prompt_scores",
                 "One row a language model, prompt set, null kind, prompt, layer, head and tau: what lm_head_scores "
                 "averages.",
-                "model prompts null_kind prompt layer head tau positional symbolic answered",
+                "model prompts null_kind prompt layer head tau positional_score symbolic_score answered",
             ),
             _table(
                 "lm_frequency_scores",
                 "One row a language model, prompt set, null kind, layer, head and frequency ID: scores of the RoPE "
                 "plane alone, averaged over prompts.",
-                "model prompts null_kind layer head frequency_id theta positional symbolic logit_variance_share",
-                positional="positional score of the plane alone, in [0, 1]; NULL where the plane is zero",
-                symbolic="symbolic score of the plane alone, in [0, 1]; NULL where the plane is zero",
+                "model prompts null_kind layer head frequency_id theta positional_score symbolic_score "
+                "logit_variance_share",
+                positional_score="positional score of the plane alone, in [0, 1]; NULL where the plane is zero",
+                symbolic_score="symbolic score of the plane alone, in [0, 1]; NULL where the plane is zero",
             ),
             _table(
                 "lm_verification",
                 "One row a language model, prompt set, verified layer, head and tau: closed form beside brute force.",
-                "model prompts layer head tau positional symbolic brute_positional brute_symbolic score_error",
+                "model prompts layer head tau positional_score symbolic_score brute_positional brute_symbolic "
+                "score_error",
             ),
             _table(
                 "lm_length_accuracy",
@@ -278,7 +282,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "claim_statements",
                 "One row a claim: what a paper states, how it is measured here, and what counts as reproduced; "
                 "experiment and seed are NULL.",
-                "id source where statement measure paper_value criterion",
+                "id source place_in_source statement measure paper_value criterion",
                 source="PVS = arXiv 2605.31558, DPS = arXiv 2511.11579, ours = stated by this project",
             ),
         )
