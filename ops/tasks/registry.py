@@ -42,7 +42,7 @@ def parse_study(text: bytes | str, source: str, tasks: Tasks | None = None) -> s
 def _spec_in(package: str) -> type[TaskSpec]:
     try:
         found = find_spec(f"{package}.spec")
-    except (ImportError, ValueError) as error:
+    except (ImportError, SyntaxError, ValueError) as error:
         raise study.SpecError(f"the task package {package!r} cannot be imported ({error}); correct its name") from None
     if found is None:
         raise study.SpecError(

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import duckdb
@@ -77,9 +78,28 @@ TABLES = (
 
 def test_it_goes_through_every_stage(outside, run, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(outside))
+    used: set[tuple[str, str]] = set()
+
+    def imported(name: str):
+        frame = sys._getframe()
+        while frame := frame.f_back:
+            stage = frame.f_globals["__name__"].removeprefix("assets.")
+            if frame.f_code.co_name == "compute" and stage in {each.name for each in STAGES}:
+                used.add((stage, name))
+        return import_module(name)
+
+    monkeypatch.setattr("ops.tasks.task.import_module", imported)
     study = parse_study(STUDY, "outside.yaml", declared_tasks())
     ran = run(study)
     assert ran.success
+    # what a stage asks of the task while it computes is in its key
+    assert {stage for stage, _ in used} >= {"dataset", "checkpoints", "shortcuts", "value_patching", "extrapolation"}
+    covered = {
+        stage.name: modules_of(stage.modules(study.experiments[0]))
+        for stage in STAGES
+        if stage.applies(study.experiments[0])
+    }
+    assert not {(stage, module) for stage, module in used if module not in covered[stage]}
     planned = plan(Replicate(study.experiments[0], 0), STAGES)
     assert {"dataset", "checkpoints", "head_scores", "value_patching", "extrapolation"} <= set(planned)
     assert {key: ran.metadata[f"outside_complement/{key}_s0"]["key"] for key in planned} == planned
