@@ -19,7 +19,7 @@ def compute(work: Work) -> Computed:
 SHORTCUTS = Stage(
     name="shortcuts",
     description="Accuracy of rules that answer without following the whole path, beside which a model's must be read.",
-    code=("ops.tasks.shortcuts", "{task}.shortcuts"),
+    code=("ops.tasks.shortcuts", "{task}.task", "{task}.shortcuts"),
     reads=lambda experiment: {"task": experiment.task.model_dump(mode="json")},
     compute=compute,
     inputs=("dataset",),

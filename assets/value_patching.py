@@ -37,7 +37,7 @@ VALUE_PATCHING = Stage(
     name="value_patching",
     description="What the model answers when one reader gets another answer's value in one layer (causal test of the "
     "information flow).",
-    code=("ops.mechanism.patching", "ops.tasks.dataset", "ops.model.checkpoint", "{task}.mechanism"),
+    code=("ops.mechanism.patching", "ops.tasks.dataset", "ops.model.checkpoint", "{task}.task", "{task}.mechanism"),
     reads=lambda experiment: {"mechanism": experiment.mechanism.model_dump(mode="json", include={"n_patched"})},
     compute=compute,
     inputs=("dataset", "checkpoints"),

@@ -5,9 +5,9 @@ A *definition* is a top-level function, a class's method, the rest of a class, o
 the project, so that an edit of a function that nobody reaches changes nothing.
 
 What a digest leaves out: comments, docstrings, formatting, annotations of functions, everything under
-`if TYPE_CHECKING:`. In spec modules (`ops.spec.*`, and any module named `spec` or `…_spec`) also fields and validators: a field
-decides by its value, which stands in the key beside the code, and a validator only refuses; a method of a spec counts
-where its name is used. A module's other top-level statements count once anything of the module is reached.
+`if TYPE_CHECKING:`. In spec modules (`ops.spec.*`, and any module named `spec` or `…_spec`) also fields and validators:
+a field decides by its value, which stands in the key beside the code, and a validator only refuses; a method of a spec
+counts where its name is used. A module's other top-level statements count once anything of the module is reached.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

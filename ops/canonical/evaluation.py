@@ -9,10 +9,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ops.canonical.model import Heads, answer_logits, key_table, look_up, query_table
-from ops.canonical.tasks import Questions, n_answers, vocabulary
+from ops.canonical.tasks import Questions, bound, n_answers
 from ops.model.rope import frequencies, rotate
 from ops.scores.closed_form import swap_scores
-from ops.spec.canonical import CanonicalTaskSpec, IndexTaskSpec
+from ops.spec.canonical import CanonicalTaskSpec
 
 _QUESTIONS_PER_CHUNK = 512
 _PLANE = {
@@ -117,16 +117,16 @@ def plane_rows(
     "construction": where arXiv 2605.31558 Thm 3.1 puts them (queries at item · theta, resp. items evenly around the
     circle), in the plane that the task needs.
     """
-    names, owners = vocabulary(task), _key_items(task)
+    own = bound(task)
+    names, owners, by_position = own.vocabulary, own.key_items, own.asks_for_position
     n_keys, n_items = len(owners), len(names) - len(owners)
-    is_index = isinstance(task, IndexTaskSpec)
     rows = []
     for plane, frequency_id in enumerate(ids):
         what = (plane + 1, frequency_id, theta[plane].item())
         pair = slice(2 * plane, 2 * plane + 2)
         keys = torch.view_as_complex(key_table(heads)[model, :n_keys, pair].double().contiguous())
         queries = torch.view_as_complex(query_table(heads)[model, n_keys:, pair].double().contiguous())
-        turned_by = task.length * theta[plane] if is_index else torch.zeros(())
+        turned_by = task.length * theta[plane] if by_position else torch.zeros(())
         first = keys[[owner in (0, None) for owner in owners]].mean()
         back = torch.polar(torch.ones((), dtype=torch.float64), -first.angle())
         for role, points in (("key", keys * back), ("query", queries * back * torch.exp(1j * turned_by))):
@@ -136,12 +136,12 @@ def plane_rows(
                 token = names[i if role == "key" else n_keys + i]
                 rows.append((*what, "trained", role, item, token, point.real, point.imag))
         for item in range(n_items):
-            angle = item * theta[plane].item() if is_index else 2 * math.pi * item / n_items
+            angle = item * theta[plane].item() if by_position else 2 * math.pi * item / n_items
             token = names[n_keys + item]
             rows.append((*what, "construction", "query", item, token, math.cos(angle), math.sin(angle)))
-            if not is_index:
+            if not by_position:
                 rows.append((*what, "construction", "key", item, token, math.cos(angle), math.sin(angle)))
-        if is_index:
+        if by_position:
             rows.append((*what, "construction", "key", None, "every symbol", 1.0, 0.0))
     frame = pl.DataFrame(rows, schema=_PLANE, orient="row")
     return frame.with_columns(
@@ -153,10 +153,3 @@ def no_planes() -> pl.DataFrame:
     """`plane_rows` without rows."""
     more = {"canonical_task": pl.String, "length": pl.Int32, "frequency_ids": pl.List(pl.Int64)}
     return pl.DataFrame(schema=_PLANE | more)
-
-
-def _key_items(task: CanonicalTaskSpec) -> list[int | None]:
-    """The entity of each token that is a key, by token id; Index's symbols have none."""
-    if isinstance(task, IndexTaskSpec):
-        return [None] * task.n_symbols
-    return [entity for entity in range(task.n_entities) for _ in range(task.n_attributes)]

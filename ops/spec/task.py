@@ -83,8 +83,10 @@ def _of_known_task(value: Any, info: ValidationInfo) -> Any:
     known: Tasks = (info.context or {}).get("tasks", {})
     name = value.get("name") if isinstance(value, dict) else None
     if not isinstance(name, str) or name not in known:
-        listed = ", ".join(sorted(known)) or "none: give tasks as the validation's context"
-        raise PydanticCustomError("unknown_task", "its name must be that of a known task ({known})", {"known": listed})
+        listed = ", ".join(sorted(known)) or "none: give them as the validation's context"
+        given = "missing" if name is None else repr(name)
+        sentence = "its name is {given}; known tasks are {known}"
+        raise PydanticCustomError("unknown_task", sentence, {"given": given, "known": listed})
     return known[name].model_validate_json(to_json(value), context=info.context)
 
 

@@ -43,7 +43,7 @@ def parse_study(text: bytes | str, source: str, tasks: Tasks | None = None) -> s
 def _spec_in(package: str) -> type[TaskSpec]:
     try:
         found = find_spec(f"{package}.spec")
-    except (ImportError, ValueError) as error:
+    except (ImportError, SyntaxError, ValueError) as error:
         raise study.SpecError(
             "", f"the task package {package!r} cannot be imported ({error}); correct its name"
         ) from None
@@ -51,7 +51,11 @@ def _spec_in(package: str) -> type[TaskSpec]:
         raise study.SpecError(
             "", f"the task package {package!r} has no spec.py; a task is a folder with spec.py and task.py"
         )
-    module = import_module(f"{package}.spec")
+    try:
+        module = import_module(f"{package}.spec")
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise study.SpecError("", f"{found.origin} cannot be imported ({reason}); correct the file") from error
     specs = [
         each
         for each in vars(module).values()

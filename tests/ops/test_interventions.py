@@ -34,7 +34,7 @@ def model() -> GPTJ:
 
 @pytest.fixture(scope="module")
 def test_split():
-    return generate(60, seed=1, task=TASK)
+    return generate(60, seed=1, spec=TASK)
 
 
 def logits_of(model: GPTJ, ids: torch.Tensor, ablation: Ablation) -> torch.Tensor:

@@ -20,7 +20,7 @@ ANGLES = (0.8, 1.0, 0.5, 2.4, 0.1, 0.0027, 2 * math.pi / 7)
 @pytest.mark.parametrize("n", [1, 2, 5, 8, 13, 21])
 def test_index_against_the_logits_of_every_pointer(n, theta):
     task = NumberTaskSpec(target_window=1, pre_target_window=max(n - 1, 1), hops=(1,), n_letters=2)
-    head = build.index(task, theta, 1.0)
+    head = build.construct(task, theta, 1.0)
     ids = torch.full((n, n + 1), task.sequence_length)
     ids[:, -1] = torch.arange(1, n + 1)
     logits, own = head.placed_logits(ids)
@@ -39,7 +39,7 @@ def test_index_against_the_logits_of_every_pointer(n, theta):
 def test_retrieval_against_the_logits_of_every_input(n, n_letters, theta):
     """Pairs (left, asked letter 0) at each place: exactly one earlier left is the one asked for."""
     task = LetterTaskSpec(target_window=1, pre_target_window=max(n - 1, 1), hops=(1,), n_letters=n_letters, n_digits=1)
-    head = build.retrieval(task, theta, 1.0)
+    head = build.construct(task, theta, 1.0)
     rows, targets = [], []
     for target in range(n):
         for lefts in itertools.product(range(1, n_letters), repeat=n):
