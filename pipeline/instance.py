@@ -26,8 +26,8 @@ def prepare_instance(store: Path) -> Path:
     store or the home cannot be used.
     """
     home = place("DAGSTER_HOME", store / "dagster")
-    if re.search(r"\?|%[0-9A-Fa-f]{2}", str(home)):
-        raise StoreError(f"Dagster cannot keep its records in {home}: set DAGSTER_HOME to a path without ? and %")
+    if misread := re.search(r"%[0-9A-Fa-f]{2}", str(home)):
+        raise StoreError(f"Dagster misreads the {misread[0]} in {home}; set DAGSTER_HOME to a path without it")
     with disk_errors(f"cannot keep results in {store}; set ROPEWALK_STORE"):
         store.mkdir(parents=True, exist_ok=True)
         refuse_unusable(store)

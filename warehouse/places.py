@@ -19,8 +19,8 @@ def place(variable: str, default: Path | str, most_bytes: int = RECORDS_BYTES) -
     """The absolute path that $`variable` means, or `default`. Raises StoreError with one sentence."""
     text = os.environ.get(variable)
     found = _fitting(meant(text, variable) if text else Path(default).absolute(), variable, most_bytes)
-    if "\\" in str(found):
-        raise StoreError(f"{variable}: DuckDB reads the backslash in {_short(found)} as /; choose a path without one")
+    if misread := re.search(r"[\\?]", str(found)):
+        raise StoreError(f"{variable}: databases misread the {misread[0]} in {_short(found)}; choose a path without it")
     return found
 
 

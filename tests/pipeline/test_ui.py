@@ -103,5 +103,5 @@ def test_a_home_that_cannot_serve_is_one_sentence(tmp_path):
         [sys.executable, "-m", "pipeline.ui"], env=os.environ | places, cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert done.stderr.startswith("Error: Dagster cannot keep its records in ")
+    assert done.stderr.startswith("Error: ROPEWALK_STORE: databases misread the ? in ")
     assert list(tmp_path.iterdir()) == []

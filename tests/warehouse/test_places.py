@@ -53,7 +53,8 @@ REFUSED = {
     "~nobody-of-that-name/x": "~nobody-of-that-name is nobody's home here; write the path out",
     "/data/\udcff": "which is not UTF-8 here",
     "/data/" + "ü" * 128: "a name in /data/",
-    "/data/back\\slash": "DuckDB reads the backslash in /data/back\\slash as /",
+    "/data/back\\slash": "databases misread the \\ in /data/back\\slash; choose",
+    "/data/what?": "databases misread the ? in /data/what?; choose",
     "/data" + "/0123456789" * 50: "has 555 bytes; choose a path of at most 400",
 }
 
