@@ -16,6 +16,7 @@ import dagster as dg
 
 from assets.builder import OWNERS, StoreResource, asset_key, figures, refuse_changed_specs
 from assets.provenance import provenance
+from assets.refusal import published
 from assets.stage import Replicate, Stage, plan
 from warehouse.keys import refuse_edited_code, stage_key
 from warehouse.store import Artifact, Store
@@ -55,11 +56,12 @@ class Found:
         self.artifacts: dict[str, Artifact] = {}
         self.missing: list[str] = []
         self.rows: list[dict[str, Any]] = []
+        by_name = {stage.name: stage for stage in stages}
         for replicate in replicates:
             keys = plan(replicate, stages)
             name = f"{replicate.experiment.name}/{{}}_s{replicate.seed}".format
             for stage, key in keys.items():
-                if artifact := store.get(stage, key, verify="sizes"):
+                if artifact := published(store, by_name[stage], key, verify="sizes"):
                     self.artifacts[name(stage)] = artifact
                 else:
                     self.missing.append(name(stage))

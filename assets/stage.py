@@ -1,7 +1,7 @@
 """A stage: one computation on one replicate, under a cache key that is known before anything runs."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -149,7 +149,7 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def every_verdict(stage: Stage, verdicts: Mapping[str, Verdict]) -> Iterable[tuple[Check, Verdict]]:
+def every_verdict(stage: Stage, verdicts: Mapping[str, Verdict]) -> list[tuple[Check, Verdict]]:
     """Each declared check with its verdict; a check without a verdict, or a verdict without a check, is a defect."""
     declared = {check.name: check for check in stage.checks}
     if odd := set(declared) ^ set(verdicts):

@@ -43,11 +43,8 @@ def render(content: Mapping[str, Any]) -> bytes:
     return (text + "\n").encode()
 
 
-def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
-    """The manifest of an artifact's folder, with names and sizes of its files checked (not yet their digests).
-
-    Raises Invalid, with the reason, on whatever `render` and `describe` would not have written.
-    """
+def load(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder, its own digest checked and nothing else. Raises Invalid like `read`."""
     path = folder / MANIFEST
     if not stat.S_ISDIR(folder.lstat().st_mode):
         raise Invalid("it is not a folder")
@@ -68,6 +65,15 @@ def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
         intact = False
     if not intact:
         raise Invalid(f"{MANIFEST} does not match its own digest")
+    return manifest
+
+
+def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
+    """The manifest of an artifact's folder, with names and sizes of its files checked (not yet their digests).
+
+    Raises Invalid, with the reason, on whatever `render` and `describe` would not have written.
+    """
+    manifest = load(folder)
     if (manifest["format"], manifest["stage"], manifest["key"]) != (FORMAT, stage, key):
         raise Invalid(f"{MANIFEST} belongs to {manifest['stage']} {manifest['key']}, format {manifest['format']}")
     if odd := [part for part in ("spec", "inputs", "provenance", "summary") if not isinstance(manifest[part], dict)]:

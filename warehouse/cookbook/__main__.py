@@ -4,19 +4,34 @@ import os
 import sys
 from pathlib import Path
 
+import duckdb
+
 from warehouse.cookbook.answers import markdown
+from warehouse.durable import StoreError
 from warehouse.reading import read_only
 
 
 def main(arguments: list[str]) -> int:
-    """Print the Markdown. Exit status 2 with one sentence if there is no database."""
+    """Print the Markdown. Exit status 2 with one sentence if there is no database, 1 if it cannot be read."""
     root = Path(os.environ.get("ROPEWALK_STORE", "store"))
     path = Path(arguments[0]) if arguments else root / "warehouse.duckdb"
     if not path.is_file():
         print(f"{path}: no such database; run a study first (make run) or name a .duckdb file", file=sys.stderr)
         return 2
-    with read_only(path) as connection:
-        print(markdown(connection), end="")
+    try:
+        with read_only(path) as connection:
+            text = markdown(connection)
+    except StoreError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except duckdb.CatalogException as error:
+        reason = str(error).splitlines()[0]
+        print(
+            f"{path}: not a results database of this edition ({reason}); run a study, it is written anew",
+            file=sys.stderr,
+        )
+        return 1
+    print(text, end="")
     return 0
 
 
