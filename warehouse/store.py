@@ -5,6 +5,7 @@
     store/work/<stage>/<key>/         resumable partial work of a stage that takes long
     store/quarantine/                 artifacts that failed verification, kept for a look
     store/warehouse.duckdb, report    the newest results, exposed under names that stay
+    store/<name>.aside-<n>            what others left under such a name, kept
 
 What is published is never changed. A killed writer leaves a folder with a leading dot, which nobody reads and
 `Store.clean` removes.
