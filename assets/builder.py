@@ -8,7 +8,8 @@ from typing import Any
 
 import dagster as dg
 
-from assets import preview
+from assets import preview, refusal
+from assets.early_warnings import outlive_warnings
 from assets.provenance import provenance
 from assets.stage import (
     Check,
@@ -48,8 +49,13 @@ def asset_key(replicate: Replicate, stage: str) -> dg.AssetKey:
     return dg.AssetKey([replicate.experiment.name, f"{stage}_s{replicate.seed}"])
 
 
-def stage_asset(stage: Stage, replicate: Replicate, keys: Mapping[str, str], specs: str) -> dg.AssetsDefinition:
-    """The asset of one stage of one replicate, whose plan is `keys`. `specs` is the digest of all loaded studies."""
+def stage_asset(
+    stage: Stage, stages: Mapping[str, Stage], replicate: Replicate, keys: Mapping[str, str], specs: str
+) -> dg.AssetsDefinition:
+    """The asset of one stage of one replicate, whose plan is `keys`; `stages` are all by name.
+
+    `specs` is the digest of all loaded studies.
+    """
     key = asset_key(replicate, stage.name)
 
     @dg.asset(
@@ -71,7 +77,8 @@ def stage_asset(stage: Stage, replicate: Replicate, keys: Mapping[str, str], spe
     def compute(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult:
         refuse_changed_specs(context, specs)
         began = time.monotonic()
-        artifact, cache = get_or_compute(context, store.open(), stage, replicate, keys)
+        with outlive_warnings():
+            artifact, cache = get_or_compute(context, store.open(), stage, replicate, keys, stages)
         return result(context, stage, artifact, cache, time.monotonic() - began)
 
     return compute
@@ -89,18 +96,35 @@ def refuse_changed_specs(context: dg.AssetExecutionContext, specs: str) -> None:
 
 
 def get_or_compute(
-    context: dg.AssetExecutionContext, store: Store, stage: Stage, replicate: Replicate, keys: Mapping[str, str]
+    context: dg.AssetExecutionContext,
+    store: Store,
+    stage: Stage,
+    replicate: Replicate,
+    keys: Mapping[str, str],
+    stages: Mapping[str, Stage],
 ) -> tuple[Artifact, str]:
-    """The artifact and "hit" or "miss". Of two processes that want it, one computes and the other waits for it."""
+    """The artifact and "hit" or "miss". Of two processes that want it, one computes and the other waits for it.
+
+    Raises dagster.Failure, after its checks are told, where the artifact is refused: now, or before and no retry asked.
+    """
     key = keys[stage.name]
-    if artifact := store.get(stage.name, key):
+    if artifact := refusal.published(store, stage, key):
         context.log.info(f"{stage.name} of {replicate}: in the store ({key[:12]}), nothing computed")
         return artifact, "hit"
-    inputs = {name: required(store, name, keys[name]) for name in stage.inputs}
+    known = store.refused(stage.name, key)
+    if known and not refusal.retry_asked(context.run.tags):
+        raise refused(context, stage, replicate, known, before=True)
+    inputs = {name: required(store, stages[name], keys[name]) for name in stage.inputs}
     with store.building(stage.name, key) as folder:
-        if artifact := store.get(stage.name, key):
+        if artifact := refusal.published(store, stage, key):
             context.log.info(f"{stage.name} of {replicate}: another process has just computed it ({key[:12]})")
             return artifact, "hit"
+        if (now := store.refused(stage.name, key)) and now != known:
+            raise refused(context, stage, replicate, now, before=True)
+        if known:
+            context.log.info(f"{stage.name} of {replicate}: refused before, computed again as asked")
+            store.discard_workdir(stage.name, key)
+            folder = store.workdir(stage.name, key)
         refuse_edited_code(stage.modules(replicate.experiment))
         refuse_changed_reads(stage, replicate, keys)
         context.log.info(f"{stage.name} of {replicate}: computing ({key[:12]})")
@@ -109,14 +133,43 @@ def get_or_compute(
         began = time.monotonic()
         computed = stage.compute(Work(replicate, inputs, folder, context.log.info, observer(context)))
         refuse_changed_reads(stage, replicate, keys)
-        return publish(store, stage, replicate, keys, computed, folder, time.monotonic() - began), "miss"
+        artifact = publish(store, stage, replicate, keys, computed, folder, time.monotonic() - began)
+    if refusal.failed(stage, artifact):
+        raise refused(context, stage, replicate, artifact, before=False)
+    return artifact, "miss"
 
 
-def required(store: Store, stage: str, key: str) -> Artifact:
+def refused(
+    context: dg.AssetExecutionContext, stage: Stage, replicate: Replicate, artifact: Artifact, *, before: bool
+) -> dg.Failure:
+    """The failure of a step whose artifact is refused. Dagster is told the outcome of every check first."""
+    for check in stage.checks:
+        outcome = check_result(check, refusal.verdict(check, artifact))
+        evaluation: Any = dg.AssetCheckEvaluation(  # log_event takes it, its signature does not say so
+            asset_key=context.asset_key,
+            check_name=check.name,
+            passed=outcome.passed,
+            severity=outcome.severity,
+            description=outcome.description,
+            metadata=outcome.metadata,
+        )
+        context.log_event(evaluation)
+    return dg.Failure(
+        refusal.sentence(stage, replicate, artifact, before),
+        metadata={"path": dg.MetadataValue.path(str(artifact.path)), "key": artifact.key},
+        allow_retries=False,
+    )
+
+
+def required(store: Store, stage: Stage, key: str) -> Artifact:
     """The artifact of an input stage, which must be there."""
-    artifact = store.get(stage, key)
+    artifact = refusal.published(store, stage, key)
     if artifact is None:
-        raise dg.Failure(f"the store has no {stage} artifact {key[:12]}; materialise the asset upstream first")
+        there = store.refused(stage.name, key)
+        instead = f" but a refused one in {there.path}" if there else ""
+        raise dg.Failure(
+            f"the store has no {stage.name} artifact {key[:12]}{instead}; materialise the asset upstream first"
+        )
     return artifact
 
 
@@ -129,14 +182,12 @@ def publish(
     folder: Path,
     wall_s: float,
 ) -> Artifact:
-    """Put what a compute returned in the store, under its key."""
+    """Put what a compute returned in the store, under its key; as refused where a blocking check failed."""
     if odd := set(computed.tables) ^ set(stage.tables):
         raise ValueError(f"stage {stage.name} must give exactly its tables; {', '.join(sorted(odd))} differ")
     rows = {name: frame.height for name, frame in computed.tables.items()}
-    verdicts = {
-        check.name: {"passed": verdict.passed, "measured": dict(verdict.measured)}
-        for check, verdict in every_verdict(stage, computed.verdicts)
-    }
+    judged = every_verdict(stage, computed.verdicts)
+    verdicts = {check.name: {"passed": verdict.passed, "measured": dict(verdict.measured)} for check, verdict in judged}
 
     def write(target: Path) -> None:
         for name in computed.folders:
@@ -158,6 +209,7 @@ def publish(
             "checks": verdicts,
             "curves": {name: list(values) for name, values in computed.curves.items()},
         },
+        refused=any(check.blocking and not verdict.passed for check, verdict in judged),
     )
 
 
@@ -174,9 +226,10 @@ def result(
 ) -> dg.MaterializeResult:
     """What Dagster is told of an artifact, the same on a hit and on a miss apart from `cache` and `seconds`."""
     summary = artifact.summary
-    for check in stage.checks:
-        if not summary["checks"][check.name]["passed"]:
-            context.log.warning(f"check {check.name} failed: {summary['checks'][check.name]['measured']}")
+    verdicts = [(check, refusal.verdict(check, artifact)) for check in stage.checks]
+    for check, verdict in verdicts:
+        if verdict is not None and not verdict.passed:
+            context.log.warning(f"check {check.name} failed: {dict(verdict.measured)}")
     metadata: dict[str, Any] = {
         name: shortened(value)
         for name, value in summary.items()
@@ -195,7 +248,7 @@ def result(
     return dg.MaterializeResult(
         data_version=dg.DataVersion(artifact.key),
         metadata=metadata,
-        check_results=[check_result(check, Verdict(**summary["checks"][check.name])) for check in stage.checks],
+        check_results=[check_result(check, verdict) for check, verdict in verdicts],
     )
 
 
@@ -216,8 +269,15 @@ def shortened(value: Any) -> Any:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-def check_result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
-    """A check's verdict in Dagster's terms: a blocking one is an error, another one a warning."""
+def check_result(check: Check, verdict: Verdict | None) -> dg.AssetCheckResult:
+    """A check's verdict in Dagster's terms: a blocking one is an error, another one a warning, as is none at all."""
+    if verdict is None:
+        return dg.AssetCheckResult(
+            check_name=check.name,
+            passed=False,
+            severity=dg.AssetCheckSeverity.WARN,
+            description="not judged: the artifact was published before this check was declared",
+        )
     return dg.AssetCheckResult(
         check_name=check.name,
         passed=verdict.passed,

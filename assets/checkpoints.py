@@ -1,7 +1,10 @@
 """Stage `checkpoints`: training, with the weights of every checkpoint step and the training log."""
 
 import time
+from collections import Counter
+from collections.abc import Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assets import dataset
@@ -9,6 +12,7 @@ from assets.stage import Check, Computed, Stage, Verdict, Work
 
 if TYPE_CHECKING:
     from ops.model.gptj import GPTJ
+    from ops.spec.training import TrainingSpec
     from ops.training.progress import Progress
     from warehouse.store import Artifact
 
@@ -39,20 +43,40 @@ def compute(work: Work) -> Computed:
 
         data = TrainingData(train.ids, train.labels, validation.ids, validation.labels, validation.hops)
         fitted = fit(task_data=data, vocabulary_size=task_of(experiment.task).vocabulary_size, **options)
-    digests = [sha256((folder / "model.safetensors").read_bytes()).digest() for folder in fitted.checkpoints.values()]
-    n_distinct = len(set(digests))
     return Computed(
         tables={"training_log": fitted.log},
         folders=("checkpoints",),
         summary=fitted.summary,
-        verdicts={
-            "checkpoints_distinct": Verdict(
-                n_distinct == len(experiment.training.all_checkpoint_steps),
-                {"n_checkpoints": len(digests), "n_distinct": n_distinct},
-            )
-        },
+        verdicts=judge(work.folder / "checkpoints", fitted.log["step"].to_list(), experiment.training),
         curves={"loss": fitted.log["loss"].to_list()},
     )
+
+
+def judge(folder: Path, logged: Sequence[int], training: "TrainingSpec") -> dict[str, Verdict]:
+    """The verdicts on the snapshots that lie in `folder` and the steps that were logged, against what is declared."""
+    declared, log_steps = training.all_checkpoint_steps, training.all_log_steps
+    digests = {
+        path.parent.name: sha256(path.read_bytes()).digest() for path in sorted(folder.glob("*/model.safetensors"))
+    }
+    n_distinct = len(set(digests.values()))
+    missing = [step for step in declared if f"step_{step:06d}" not in digests]
+    complete = not missing and len(digests) == len(declared)
+    counts = Counter(logged)
+    wrong = sorted(step for step in {*log_steps, *counts} if counts[step] != (step in log_steps))
+    return {
+        "checkpoints_complete": Verdict(
+            complete,
+            {"n_declared": len(declared), "n_checkpoints": len(digests)}
+            | ({"first_missing_step": missing[0]} if missing else {}),
+        ),
+        "checkpoints_distinct": Verdict(
+            n_distinct == len(digests), {"n_checkpoints": len(digests), "n_distinct": n_distinct}
+        ),
+        "training_log_complete": Verdict(
+            list(logged) == list(log_steps),
+            {"n_declared": len(log_steps), "n_rows": len(logged)} | ({"first_wrong_step": wrong[0]} if wrong else {}),
+        ),
+    }
 
 
 class Reporter:
@@ -112,7 +136,11 @@ CHECKPOINTS = Stage(
     compute=compute,
     inputs=("dataset",),
     tables=("training_log",),
-    checks=(Check("checkpoints_distinct", "Every declared checkpoint step has weights, and no two are equal."),),
+    checks=(
+        Check("checkpoints_complete", "Every declared checkpoint step has weights, and no other step."),
+        Check("checkpoints_distinct", "No two checkpoints' weights are equal."),
+        Check("training_log_complete", "The training log has every declared step once, in order."),
+    ),
     kinds=("torch", "lightning", "safetensors"),
     exclusive=True,
     code_if={

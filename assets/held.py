@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assets.refusal import failed
 from assets.stage import Plans
 from warehouse.code import definitions
 from warehouse.source import CodeError
@@ -26,8 +27,12 @@ class Held:
         self.rows: list[dict[str, Any]] = []
         order = {stage.name: number for number, stage in enumerate(plans.stages)}
         everything: dict[Owner, list[Artifact]] = defaultdict(list)
+        by_name = {stage.name: stage for stage in plans.stages}
         for artifact in store.artifacts(stages=list(order)):
-            everything[_owner(artifact)].append(artifact)
+            if failed(by_name[artifact.stage], artifact):  # an older edition published those
+                store.refuse(artifact)
+            else:
+                everything[_owner(artifact)].append(artifact)
         loaded: set[Owner] = set()
         for replicate, keys in plans.keys.items():
             owner = (replicate.experiment.name, replicate.seed)

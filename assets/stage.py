@@ -186,7 +186,7 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def every_verdict(stage: Stage, verdicts: Mapping[str, Verdict]) -> Iterable[tuple[Check, Verdict]]:
+def every_verdict(stage: Stage, verdicts: Mapping[str, Verdict]) -> list[tuple[Check, Verdict]]:
     """Each declared check with its verdict; a check without a verdict, or a verdict without a check, is a defect."""
     declared = {check.name: check for check in stage.checks}
     if odd := set(declared) ^ set(verdicts):

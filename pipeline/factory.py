@@ -20,10 +20,10 @@ OVER_ALL = {"warehouse": warehouse_asset, "charts": charts_asset, "report": repo
 def build_assets(studies: Sequence[StudySpec], stages: Sequence[Stage] = STAGES) -> list[dg.AssetsDefinition]:
     """All assets of all studies."""
     specs = declared.digest(studies)
-    plans = Plans.of(replicates(studies), stages)
+    plans, by_name = Plans.of(replicates(studies), stages), {stage.name: stage for stage in stages}
     return [
         *(
-            stage_asset(stage, replicate, planned, specs)
+            stage_asset(stage, by_name, replicate, planned, specs)
             for replicate, planned in plans.keys.items()
             for stage in stages
             if stage.name in planned

@@ -44,11 +44,8 @@ def render(content: Mapping[str, Any]) -> bytes:
     return (text + "\n").encode()
 
 
-def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
-    """The manifest of an artifact's folder, with names and sizes of its files checked (not yet their digests).
-
-    Raises Invalid, with the reason, on whatever `render` and `describe` would not have written.
-    """
+def load(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder, its own digest checked and nothing else. Raises Invalid like `read`."""
     path = folder / MANIFEST
     if not stat.S_ISDIR(folder.lstat().st_mode):
         raise Invalid("it is not a folder")
@@ -72,6 +69,15 @@ def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
         raise Invalid(f"{MANIFEST} does not match its own digest")
     if first_edition:
         manifest["code"] = {}
+    return manifest
+
+
+def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
+    """The manifest of an artifact's folder, with names and sizes of its files checked (not yet their digests).
+
+    Raises Invalid, with the reason, on whatever `render` and `describe` would not have written.
+    """
+    manifest = load(folder)
     if manifest["format"] not in (WITHOUT_CODE, FORMAT) or (manifest["stage"], manifest["key"]) != (stage, key):
         raise Invalid(f"{MANIFEST} belongs to {manifest['stage']} {manifest['key']}, format {manifest['format']}")
     parts = ("spec", "inputs", "code", "provenance", "summary")

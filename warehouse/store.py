@@ -1,10 +1,12 @@
 """The artifact store: results that are either whole or absent.
 
     store/artifacts/<stage>/<key>/    manifest.json and the files; written beside, fsynced, renamed into place at once
+    store/refused/<stage>/<key>/      the same, but a blocking check failed: kept with its verdicts, never a result
     store/work/<stage>/<key>/         resumable partial work of a stage that takes long
     store/quarantine/                 artifacts that failed verification, kept for a look
     store/answers/, digests/          answers of prompted models; what large model files were when last read
     store/warehouse.duckdb, report    the newest results, exposed under names that stay
+    store/<name>.aside-<n>            what others left under such a name, kept
 
 What is published is never changed. A killed writer leaves a folder with a leading dot, which nobody reads and
 `Store.clean` removes.
@@ -25,7 +27,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from warehouse import durable, manifest
+from warehouse import aside, durable, manifest
 from warehouse.durable import PARTIAL, StoreError, disk_errors
 from warehouse.places import place
 
@@ -33,6 +35,7 @@ log = logging.getLogger("ropewalk")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
 FORSAKEN_S = 86_400.0
+PARTS = ("artifacts", "refused")
 Verification = Literal["all", "sizes"]
 
 _verified: set[tuple[str, int, int, int, str]] = set()
@@ -75,7 +78,7 @@ class Artifact:
             try:
                 _verify_file(self.path, name, self.manifest["files"][name]["sha256"])
             except (manifest.Invalid, FileNotFoundError) as error:
-                self.store.get(self.stage, self.key)
+                self.store._find(self.path.parent.parent.name, self.stage, self.key)
                 raise StoreError(
                     f"{self.stage} {self.key[:12]} is damaged ({error}); run again and it is computed anew"
                 ) from None
@@ -104,7 +107,14 @@ class Store:
         `Artifact.file`); a file is hashed once a process. An artifact that fails is moved to the quarantine with a
         warning, and counts as absent. Raises StoreError when the disk cannot be read.
         """
-        folder = self._folder("artifacts", stage, key)
+        return self._find("artifacts", stage, key, verify)
+
+    def refused(self, stage: str, key: str, verify: Verification = "sizes") -> Artifact | None:
+        """The artifact of this key that was refused, or None; checked as `get` checks."""
+        return self._find("refused", stage, key, verify)
+
+    def _find(self, part: str, stage: str, key: str, verify: Verification = "all") -> Artifact | None:
+        folder = self._folder(part, stage, key)
         with disk_errors(f"cannot read {folder}"):
             try:
                 return self._read(folder, stage, key, verify)
@@ -124,6 +134,7 @@ class Store:
         provenance: Mapping[str, Any],
         summary: Mapping[str, Any],
         code: Mapping[str, Any] | None = None,
+        refused: bool = False,
     ) -> Artifact:
         """Let `write(folder)` fill an empty folder, and publish that folder at once and for good.
 
@@ -131,17 +142,41 @@ class Store:
         artifact. Of several processes that publish one key the first wins, and all get the winner's artifact. The
         stage's work folder for this key is removed afterwards. `spec`, `inputs`, `code` (see
         `warehouse.keys.code_of`), `provenance` and `summary` are JSON values and go into the manifest.
+        With `refused` it is kept as refused and is no result: `get` does not find it; it replaces the one of this key
+        that was refused before, and a published one takes such a one away.
         Raises StoreError on a full or failing disk (also inside `write`), on links among the files and when nothing
         was written; anything else that `write` raises passes through. Nothing is published then.
         """
-        folder = self._folder("artifacts", stage, key)
+        folder, aside = self._folder("artifacts", stage, key), self._folder("refused", stage, key)
         doing = f"cannot publish {stage} {key[:12]} in {self.root}"
-        with disk_errors(doing), self._partial_folder(folder) as partial:
+        target = aside if refused else folder
+        with disk_errors(doing), self._partial_folder(target) as partial:
             write(partial)
             parts = {"spec": spec, "inputs": inputs, "code": code or {}, "provenance": provenance, "summary": summary}
-            artifact = self._commit(partial, folder, parts, doing)
+            if refused:
+                durable.remove(aside)
+            artifact = self._commit(partial, target, parts, doing)
+            if not refused:
+                durable.remove(aside)
         self.discard_workdir(stage, key)
         return artifact
+
+    def refuse(self, artifact: Artifact) -> None:
+        """Move a published artifact to the refused ones, in place of one of its key; said in the log."""
+        target = self._folder("refused", artifact.stage, artifact.key)
+        with disk_errors(f"cannot move {artifact.path} to {target}"):
+            durable.make_folder(target.parent)
+            lock = durable.try_lock(self.root / "refused", wait=True)
+            try:
+                if artifact.path.is_dir():
+                    durable.remove(target)
+                    os.rename(artifact.path, target)
+                    durable.sync_file(target.parent)
+                    durable.sync_file(artifact.path.parent)
+                    log.warning("%s %s is refused; moved to %s", artifact.stage, artifact.key[:12], target)
+            finally:
+                if lock is not None:
+                    os.close(lock)
 
     def _commit(self, partial: Path, folder: Path, parts: Mapping[str, Mapping[str, Any]], doing: str) -> Artifact:
         stage, key = folder.parent.name, folder.name
@@ -166,7 +201,7 @@ class Store:
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                     raise
-            if (winner := self.get(stage, key)) is not None:
+            if (winner := self._find(folder.parent.parent.name, stage, key)) is not None:
                 return winner
         durable.sync_file(folder.parent)
         for name in files:
@@ -219,19 +254,26 @@ class Store:
 
         If the artifact has a file of that name, the file is copied (what a reader does to the copy harms nothing) and
         replaces the old copy; else `<root>/<name>` becomes a relative link to the artifact's folder.
-        Raises StoreError on disk errors, and when a real folder stands in the way.
+        What the store did not write there itself, and the log of a program that wrote into a copy and was killed, is
+        set aside under another name and said; a folder that is a copy of an artifact, files and manifest, is replaced.
+        Raises StoreError on disk errors.
         """
         target = self.root / name
         with disk_errors(f"cannot expose {target}"):
-            if name in artifact.manifest["files"]:
-                source = artifact.file(name)
-                if target.is_file() and durable.sha256_of(target) == artifact.manifest["files"][name]["sha256"]:
+            source = artifact.file(name) if name in artifact.manifest["files"] else None
+            if source is not None:
+                if aside.is_copy(target, [artifact.manifest]) and not aside.write_ahead(target):
                     return target
-            elif target.is_dir() and not target.is_symlink():
-                raise StoreError(f"{target} is a folder that this store did not make; move it away")
+                reason = aside.why_no_copy(
+                    target, (other.manifest for other in self.artifacts(stages=(artifact.stage,)))
+                )
             else:
-                source = None
+                reason = aside.why_no_link(target, artifact.stage, self.root / "artifacts")
+            if reason:
+                aside.set_aside(target, reason)
             with self._partial_folder(target) as partial:
+                if source is None and target.is_dir() and not target.is_symlink():
+                    os.rename(target, partial / f"{name}.copy")
                 if source is not None:
                     shutil.copyfile(source, partial / name)
                     durable.sync_file(partial / name)
@@ -249,19 +291,29 @@ class Store:
                 yield artifact
 
     def verify(self) -> list[Path]:
-        """Check every file of every artifact; quarantine what fails. Returns the quarantined artifacts' folders."""
-        folders = [f for f in sorted(self.root.glob("artifacts/*/*")) if _NAME.fullmatch(f.name)]
+        """Check every file of every artifact, refused ones too; quarantine what fails.
+
+        Returns the folders that the quarantined ones had.
+        """
         _verified.clear()
-        return [folder for folder in folders if self.get(folder.parent.name, folder.name) is None]
+        parts = {part: [f for f in sorted(self.root.glob(f"{part}/*/*")) if _NAME.fullmatch(f.name)] for part in PARTS}
+        return [
+            folder
+            for part, folders in parts.items()
+            for folder in folders
+            if self._find(part, folder.parent.name, folder.name) is None
+        ]
 
     def clean(self) -> list[Path]:
-        """Remove what dead writers left: partial folders that no process holds, work of keys that are published.
+        """Remove what dead writers left: partial folders that no process holds, work of keys that are done.
+
+        Done is what is published or refused.
 
         Returns what was removed. Raises StoreError on disk errors.
         """
         removed = []
         with disk_errors(f"cannot clean {self.root}"):
-            left = [*self.root.glob(f"{PARTIAL}*"), *self.root.glob(f"artifacts/*/{PARTIAL}*")]
+            left = [path for part in (".", *(f"{p}/*" for p in PARTS)) for path in self.root.glob(f"{part}/{PARTIAL}*")]
             for folder in sorted(left):
                 if (descriptor := durable.try_lock(folder)) is not None:
                     durable.remove(folder)
@@ -274,7 +326,7 @@ class Store:
                         removed.append(file)
             for folder in sorted(self.root.glob("work/*/*")):
                 stage, key = folder.parent.name, folder.name
-                if _NAME.fullmatch(key) and self._folder("artifacts", stage, key).is_dir():
+                if _NAME.fullmatch(key) and any(self._folder(part, stage, key).is_dir() for part in PARTS):
                     durable.remove(folder)
                     removed.append(folder)
         return removed

@@ -11,9 +11,9 @@ from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from lightning.fabric.plugins.environments import ClusterEnvironment
+from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning.fabric.utilities import rank_zero
 from lightning.pytorch.trainer.connectors.checkpoint_connector import _CheckpointConnector
-from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 
 def device_kind(accelerator: str) -> str:
@@ -112,9 +112,10 @@ def first_rank() -> Iterator[None]:
 
     A process of rank 1 would log nothing, without a word.
     """
-    before = rank_zero_only.rank
-    rank_zero_only.rank = 0
+    lightnings: Any = rank_zero.rank_zero_only
+    before = lightnings.rank
+    lightnings.rank = 0
     try:
         yield
     finally:
-        rank_zero_only.rank = before
+        lightnings.rank = before

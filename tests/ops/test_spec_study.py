@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ops.spec.model import ModelSpec
 from ops.spec.study import ExperimentSpec, SpecError, canonical_json
+from ops.spec.training import TrainingSpec
 from ops.tasks.registry import known_tasks, parse_study
 
 GOOD = """
@@ -31,6 +32,14 @@ def test_defaults_are_merged_and_exponents_are_numbers():
     assert number.task.hops == (1, 2)
     assert number.model.frequencies_rotating == (1, 5, 6, 7, 8)
     assert (letter.seeds, letter.study) == ((0, 1), "small")
+
+
+def test_rows_of_the_training_log_are_declared():
+    training = TrainingSpec(steps=10, warmup_steps=0, checkpoint_every=10, log_every=4)
+    assert training.all_log_steps == (4, 8, 10)
+    assert training.model_copy(update={"log_every": 5}).all_log_steps == (5, 10)
+    assert training.model_copy(update={"log_every": 11}).all_log_steps == (10,)
+    assert training.all_checkpoint_steps == (0, 10)
 
 
 def test_an_experiment_survives_its_own_json():
@@ -68,6 +77,10 @@ def test_canonical_json_ignores_order_and_round_trips(mapping):
         (body("task: {name: letter}, model: {rotary_dims: 7}"), ["experiments.a.model", "even"]),
         (body("task: {name: letter}, training: {steps: 10}"), ["experiments.a.training", "warmup_steps"]),
         (body("task: {name: letter}, training: {checkpoint_steps: [7000]}"), ["checkpoint_steps", "7000"]),
+        (
+            body("task: {name: letter}, training: {steps: 10, warmup_steps: 0, checkpoint_every: 11}"),
+            ["experiments.a.training", "checkpoint_every 11 is more than steps 10", "or null"],
+        ),
         (body("task: {name: letter}, training: {learning_rate: fast}"), ["learning_rate", "number"]),
         (body("task: {name: letter}, scoring: {n_inputs: 50000}"), ["scoring.n_inputs", "45600"]),
         (

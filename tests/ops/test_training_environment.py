@@ -31,7 +31,8 @@ SCHEDULERS = {
     "slurm, the second of two": SLURM | ONE_OF_TWO,
     "slurm, two nodes": SLURM | {"SLURM_NTASKS": "1", "SLURM_NNODES": "2", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"},
     "torchrun": TORCHRUN | {"MASTER_ADDR": "nowhere.invalid", "MASTER_PORT": "1"},
-    "lsf": {"LSB_JOBID": "1", "LSB_DJOB_RANKFILE": "/nowhere", "JSM_NAMESPACE_SIZE": "2", "JSM_NAMESPACE_RANK": "1"},
+    "lsf": {"LSB_JOBID": "1", "LSB_DJOB_RANKFILE": "/nowhere", "JSM_NAMESPACE_SIZE": "2", "JSM_NAMESPACE_RANK": "1"}
+    | {"JSM_NAMESPACE_LOCAL_RANK": "1"},
     "kubeflow": {"KUBERNETES_PORT": "tcp://x", "MASTER_ADDR": "x", "MASTER_PORT": "1", "WORLD_SIZE": "2", "RANK": "1"},
     "mpi": {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "PMI_RANK": "1"},
     "variables of Lightning": {

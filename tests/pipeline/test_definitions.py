@@ -20,7 +20,7 @@ LETTER_GRAPH = {
     "tiny_letter/checkpoints_s0": (
         ["tiny_letter/dataset_s0"],
         ["lightning", "safetensors", "torch"],
-        ["checkpoints_distinct"],
+        ["checkpoints_complete", "checkpoints_distinct", "training_log_complete"],
     ),
     "tiny_letter/accuracy_s0": (
         ["tiny_letter/checkpoints_s0", "tiny_letter/dataset_s0"],

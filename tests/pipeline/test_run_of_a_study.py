@@ -50,7 +50,7 @@ def test_a_second_run_on_a_new_instance_computes_nothing(run, tiny, tmp_path):
     assert second.computed == []
     for key, metadata in first.metadata.items():
         assert second.metadata[key]["key"] == metadata["key"]
-    assert len(judged(first)) == 2 * 7 + len(declared_claims())
+    assert len(judged(first)) == 2 * 9 + len(declared_claims())
     assert judged(second) == judged(first)
 
     one = changed(tiny, "tiny_letter", scoring={"n_inputs": 10})

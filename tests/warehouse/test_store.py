@@ -3,13 +3,18 @@
 import json
 import logging
 import os
+import shutil
+import subprocess
+import sys
 import time
 
+import duckdb
 import polars as pl
 import pytest
 
 from ops.tables.tables import frame_for, write_table
 from warehouse import manifest
+from warehouse.reading import read_only
 from warehouse.store import Store, StoreError
 from warehouse.verify import main as verify_main
 
@@ -251,6 +256,7 @@ def test_expose_a_file_is_a_copy_that_is_mended(store):
     assert target.read_text() == "two"
     target.write_text("spoiled")
     assert store.expose(second, "warehouse.duckdb").read_text() == "two"
+    assert (store.root / "warehouse.aside-1.duckdb").read_text() == "spoiled"
     assert store.get("checkpoints", "cd" * 32) == second
     assert partial_folders(store) == []
 
@@ -265,11 +271,175 @@ def test_expose_a_folder_survives_a_move_of_the_store(store, tmp_path):
     assert (tmp_path / "moved" / "report" / "index.html").read_text() == "two"
 
 
-def test_expose_does_not_replace_a_folder_of_the_user(store):
+def names(store):
+    return sorted(path.name for path in store.root.iterdir() if path.name not in ("artifacts", "quarantine"))
+
+
+def test_expose_sets_aside_what_a_user_put_in_its_place(store, caplog):
     artifact = publish(store)
     (store.root / "report").mkdir()
-    with pytest.raises(StoreError, match="did not make; move it away"):
-        store.expose(artifact, "report")
+    (store.root / "report" / "mine.txt").write_text("mine")
+    store.expose(artifact, "report")
+    assert (store.root / "report" / "weights.bin").exists()
+    assert (store.root / "report.aside-1" / "mine.txt").read_text() == "mine"
+    assert "report is a folder that the store did not make, or was changed since; it is kept as report.aside-1" in (
+        caplog.text
+    )
+    (store.root / "report").unlink()
+    (store.root / "report").write_text("a file")
+    store.expose(artifact, "report")
+    assert (store.root / "report.aside-2").read_text() == "a file"
+    (store.root / "report").unlink()
+    (store.root / "report").symlink_to("report.aside-1")
+    store.expose(artifact, "report")
+    assert (store.root / "report.aside-3" / "mine.txt").exists()
+    caplog.clear()
+    store.expose(artifact, "report")
+    assert caplog.text == ""
+    assert names(store) == ["report", "report.aside-1", "report.aside-2", "report.aside-3"]
+
+
+def test_a_store_copied_with_links_followed_is_taken_as_it_is(store, tmp_path, caplog):
+    old = publish(store)
+    new = publish(store, key="cd" * 32, write=lambda folder: (folder / "index.html").write_text("two"))
+    store.expose(old, "report")
+    shutil.copytree(store.root, tmp_path / "copy", symlinks=False)
+    copy = Store(tmp_path / "copy")
+    assert not (copy.root / "report").is_symlink()
+    copy.expose(copy.get("checkpoints", new.key), "report")
+    assert (copy.root / "report").is_symlink()
+    assert (copy.root / "report" / "index.html").read_text() == "two"
+    assert names(copy) == ["report"]
+    assert caplog.text == ""
+
+
+def test_a_copy_that_somebody_wrote_in_is_set_aside(store, tmp_path):
+    artifact = publish(store)
+    store.expose(artifact, "report")
+    shutil.copytree(store.root, tmp_path / "copy", symlinks=False)
+    copy = Store(tmp_path / "copy")
+    (copy.root / "report" / "notes.txt").write_text("mine")
+    copy.expose(copy.get("checkpoints", KEY), "report")
+    assert names(copy) == ["report", "report.aside-1"]
+    assert (copy.root / "report.aside-1" / "notes.txt").read_text() == "mine"
+
+
+def database(rows):
+    def write(folder):
+        with duckdb.connect(str(folder / "warehouse.duckdb")) as connection:
+            connection.sql(f"CREATE TABLE overview AS SELECT * FROM range({rows})")
+
+    return write
+
+
+def write_in(path, end):
+    """Another program writes notes into a database: it is killed, or it closes the database."""
+    program = (
+        f"import duckdb, os; c = duckdb.connect({str(path)!r}); c.execute('CREATE TABLE notes AS SELECT 7 AS n'); {end}"
+    )
+    subprocess.run([sys.executable, "-c", program], check=False)
+
+
+def tables(path):
+    with read_only(path) as connection:
+        return {name for (name,) in connection.sql("SHOW TABLES").fetchall()}
+
+
+@pytest.mark.parametrize("again", ["the same", "a new one"])
+def test_the_log_of_a_killed_writer_is_set_aside_with_its_database(store, caplog, again):
+    first = publish(store, write=database(3))
+    target = store.expose(first, "warehouse.duckdb")
+    write_in(target, "os._exit(9)")
+    assert target.with_name("warehouse.duckdb.wal").exists()
+    later = first if again == "the same" else publish(store, key="cd" * 32, write=database(5))
+    store.expose(later, "warehouse.duckdb")
+    assert names(store) == ["warehouse.aside-1.duckdb", "warehouse.aside-1.duckdb.wal", "warehouse.duckdb"]
+    assert tables(target) == {"overview"}
+    assert tables(store.root / "warehouse.aside-1.duckdb") == {"overview", "notes"}
+    assert caplog.text.count("it is kept as warehouse.aside-1.duckdb") == 1
+    caplog.clear()
+    store.expose(later, "warehouse.duckdb")
+    assert caplog.text == ""
+    assert len(names(store)) == 3
+
+
+def test_notes_in_a_database_that_was_closed_are_kept_too(store):
+    target = store.expose(publish(store, write=database(3)), "warehouse.duckdb")
+    write_in(target, "c.close()")
+    store.expose(publish(store, key="cd" * 32, write=database(5)), "warehouse.duckdb")
+    assert names(store) == ["warehouse.aside-1.duckdb", "warehouse.duckdb"]
+    assert tables(store.root / "warehouse.aside-1.duckdb") == {"overview", "notes"}
+
+
+def stale_log(path):
+    """A database with the log of another beside it, as an edition before this one left it."""
+    write_in(path, "os._exit(9)")
+    other = path.with_name("other.duckdb")
+    with duckdb.connect(str(other)) as connection:
+        connection.sql("CREATE TABLE t AS SELECT 1")
+    other.rename(path)
+
+
+def test_readers_say_in_a_sentence_why_a_database_does_not_open(tmp_path):
+    path = tmp_path / "warehouse.duckdb"
+    stale_log(path)
+    with pytest.raises(StoreError, match=r"does not open with warehouse\.duckdb\.wal beside it.*; run a study"):
+        read_only(path)
+    cookbook = [sys.executable, "-m", "warehouse.cookbook", str(path)]
+    run = subprocess.run(cookbook, capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1)
+    assert "warehouse.duckdb.wal" in run.stderr
+    path.with_name("warehouse.duckdb.wal").unlink()
+    run = subprocess.run(cookbook, capture_output=True, text=True)
+    assert (run.returncode, run.stderr.count("\n")) == (1, 1)
+    assert "not a results database of this edition" in run.stderr
+    path.write_bytes(path.read_bytes()[:9000])
+    with pytest.raises(StoreError, match="is damaged or no DuckDB database"):
+        read_only(path)
+
+
+def test_readers_name_the_program_that_writes(tmp_path):
+    path = tmp_path / "warehouse.duckdb"
+    program = f"import duckdb; c = duckdb.connect({str(path)!r}); print(flush=True); input()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as writer:
+        writer.stdout.readline()
+        with pytest.raises(StoreError, match=f"is open for writing in another program .PID {writer.pid}"):
+            read_only(path)
+        writer.communicate("\n")
+
+
+def test_a_refused_artifact_is_no_result_and_is_replaced_and_verified(store, caplog):
+    store.workdir("checkpoints", KEY)
+    first = publish(store, refused=True)
+    assert store.get("checkpoints", KEY) is None
+    assert list(store.artifacts()) == []
+    assert store.refused("checkpoints", KEY) == first
+    assert first.path == store.root / "refused" / "checkpoints" / KEY
+    assert first.file("weights.bin").read_bytes() == b"\x00\x01" * 100
+    assert not (store.root / "work" / "checkpoints" / KEY).exists()
+
+    second = publish(store, refused=True, summary={"n": 4})
+    assert store.refused("checkpoints", KEY) == second != first
+    store.workdir("checkpoints", KEY)
+    left = store.root / "refused" / "checkpoints" / ".partial-dead"
+    left.mkdir()
+    assert store.clean() == [left, store.root / "work" / "checkpoints" / KEY]
+
+    damage_flip(second.path)
+    assert store.verify() == [second.path]
+    assert store.refused("checkpoints", KEY) is None
+    assert len(list((store.root / "quarantine").iterdir())) == 1
+
+    publish(store, refused=True)
+    good = publish(store)
+    assert store.refused("checkpoints", KEY) is None
+    store.refuse(good)
+    assert store.get("checkpoints", KEY) is None
+    assert store.refused("checkpoints", KEY).manifest == good.manifest
+    store.refuse(good)  # another process did so already
+    assert store.refused("checkpoints", KEY).manifest == good.manifest
+    assert caplog.text.count("is refused; moved to") == 1
 
 
 def test_verify_command(store, monkeypatch, capsys):
