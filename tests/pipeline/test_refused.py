@@ -14,8 +14,8 @@ from assets.builder import StoreResource
 from assets.refusal import RETRY, RETRY_TAG
 from assets.registry import STAGES
 from assets.stage import Check, Replicate, plan
-from ops.spec.study import parse_study
 from ops.spec.training import TrainingSpec
+from ops.tasks.registry import parse_study
 from pipeline.factory import build_assets
 from pipeline.jobs import build_jobs
 from warehouse.store import Store

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.spec.study import parse_study
+from ops.tasks.registry import parse_study
 from pipeline import surroundings
 from pipeline.surroundings import refuse_without_shared_memory, temporary_folder_fit_for_sockets
 from warehouse.durable import StoreError

@@ -85,7 +85,7 @@ def _one_layer(rng, rows, run, task, layer, n_layers, half, steps, checkpoints):
         kind = "mixed" if layer == 0 else "symbolic"
     start = (0.2 + 0.2 * rng.random()) * steps
     target = {"positional": (1.0, 0.02), "symbolic": (0.02, 1.0), "mixed": (0.75, 0.7)}[kind]
-    centre = {"positional_score": 2.0, "symbolic_score": 0.6 * half, "mixed": 0.3 * half}[kind]
+    centre = {"positional": 2.0, "symbolic": 0.6 * half, "mixed": 0.3 * half}[kind]
     ids = np.arange(1, half + 1)
     for step in checkpoints:
         done = sigmoid((step - start) / (0.03 * steps))
