@@ -10,11 +10,11 @@ import dagster as dg
 from assets.builder import SPECS_TAG
 from ops.spec.study import StudySpec, more_seeds
 from pipeline import studies as declared
+from pipeline.asked import RESULTS
 from pipeline.executors import executor
 from pipeline.factory import OVER_ALL
 
 CONSOLE = {"loggers": {"console": {"config": {"log_level": "INFO"}}}}
-RESULTS = "results"
 
 
 def seeds_of_the_job(study: StudySpec) -> dg.AssetSelection:

@@ -1,7 +1,7 @@
 """Run one study from the command line and end with a table: `python -m pipeline.run quick`.
 
-Behind it stands `dagster job execute -m pipeline.definitions -j quick`. If that fails, the `results` job shows what the
-other experiments gave, and the exit code is 1 all the same.
+Behind it stands `dagster job execute -m pipeline.definitions -j quick` with ROPEWALK_STUDIES=quick. If that fails, the
+`results` job shows what the other experiments gave, and the exit code is 1 all the same.
 """
 
 import contextlib
@@ -28,10 +28,11 @@ import dagster as dg
 from assets.early_warnings import outlive_warnings
 from assets.registry import STAGES
 from assets.stage import Replicate, clock
-from ops.spec.study import more_seeds
+from pipeline.aligned import aligned
+from pipeline.asked import RESULTS, Asked, parse
+from pipeline.dry_run import told
 from pipeline.instance import prepare_instance
-from pipeline.jobs import RESULTS
-from pipeline.studies import MORE_SEEDS, StudyError, declared_studies
+from pipeline.studies import StudyError
 from pipeline.surroundings import (
     print_whatever_comes,
     refuse_without_shared_memory,
@@ -40,6 +41,7 @@ from pipeline.surroundings import (
 )
 from warehouse.durable import StoreError
 from warehouse.reading import read_only
+from warehouse.source import CodeError
 from warehouse.store import Store
 
 QUIET = ["-W", "ignore:Function `job_execute_command` is superseded"]
@@ -196,54 +198,37 @@ def table(replicates: Sequence[Replicate], did: dict[str, Ran], found: dict[tupl
                 f"{ran.seconds:.1f}",
             ]
         )
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    numbers = {1, len(widths) - 1}
-    return "\n".join(
-        "  ".join(
-            cell.rjust(w) if i in numbers else cell.ljust(w)
-            for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    )
+    return aligned(lines, {1, len(lines[0]) - 1})
 
 
 def _cell(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-def chosen(name: str) -> list[Replicate]:
-    """What the job of that name computes: a study's name, or that with `_more_seeds`. Raises StudyError."""
-    found: dict[str, list[Replicate]] = {}
-    for study in declared_studies():
-        own = [Replicate(experiment, seed) for experiment in study.experiments for seed in experiment.seeds]
-        found[study.study] = own
-        if more := [Replicate(e, seed) for e in study.experiments for seed in more_seeds(e)]:
-            found[study.study + MORE_SEEDS] = own + more
-    if name not in found:
-        raise StudyError(f"there is no study {name!r}; declared are {', '.join(sorted(found))}")
-    return found[name]
-
-
-def main(name: str) -> int:
-    """Run the study, print what came out, return the exit code."""
+def main(asked: Asked) -> int:
+    """Run what is asked, print what came out, return the exit code."""
     print_whatever_comes()
     began = time.monotonic()
-    invocation = secrets.token_hex(8)
+    invocation, name = secrets.token_hex(8), asked.job
     try:
-        replicates = chosen(name)
+        studies, replicates = asked.studies(), asked.replicates()
         store = Store.from_environment()
-        study = replicates[0].experiment.study
-        refuse_without_shared_memory(next(each for each in declared_studies() if each.study == study))
+        if asked.dry_run:
+            print(told(store, replicates, STAGES))
+            return 0
+        os.environ.update(asked.environment)
+        for study in studies:
+            refuse_without_shared_memory(study)
         prepare_instance(store.root)
         supply_account(store.root / "home")
         with temporary_folder_fit_for_sockets():
             code = execute(name, invocation)
-            if code:
+            if code and name != RESULTS:
                 execute(RESULTS, invocation)
     except StudyError as error:
         error.show()
         return error.exit_code
-    except StoreError as error:
+    except (StoreError, CodeError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     except Stopped as stopped:
@@ -258,8 +243,9 @@ def main(name: str) -> int:
         rows, claims = measured(database), verdicts(database)
     except StoreError as error:
         rows, claims = {}, f"claims: not read: {error}"
-    print(table(replicates, each, rows))
-    print()
+    if replicates:
+        print(table(replicates, each, rows))
+        print()
     print(claims)
     if code:
         print(f"{name}: failed; finished stages are kept, and the next run goes on from there.")
@@ -275,7 +261,5 @@ def main(name: str) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m pipeline.run STUDY")
     with outlive_warnings():
-        sys.exit(main(sys.argv[1]))
+        sys.exit(main(parse(sys.argv[1:])))

@@ -15,7 +15,7 @@ from assets.registry import STAGES
 from assets.stage import Replicate, plan
 from ops.tasks.registry import known_tasks, parse_study
 from pipeline.studies import StudyError, declared_studies, declared_tasks
-from warehouse.keys import modules_of
+from warehouse.code import modules_of
 
 OUTSIDE = Path(__file__).parents[1] / "outside_task" / "complement"
 STUDY = """
@@ -41,7 +41,7 @@ KEYS = """
 import json
 from assets.registry import STAGES
 from assets.stage import Replicate, plan
-from pipeline.factory import replicates
+from pipeline.plans import replicates
 from pipeline.studies import declared_studies
 studies = [study for study in declared_studies() if study.study in ("quick", "outside")]
 print(json.dumps({str(replicate): plan(replicate, STAGES) for replicate in replicates(studies)}))
@@ -188,7 +188,7 @@ def test_a_task_without_a_mechanism_lacks_the_stages_that_need_one(outside, monk
     text = STUDY.replace("complement", "bare")
     (outside.parent / "studies" / "outside.yaml").write_text(text)
     with pytest.raises(
-        StudyError, match=r"outside_bare\.mixed_lengths needs longer inputs, but the bare task has none"
+        StudyError, match=r"outside_bare: mixed_lengths needs longer inputs, but the bare task has none"
     ):
         declared_studies()
     short = "\n".join(line for line in text.splitlines() if "length" not in line and "active" not in line)
