@@ -34,6 +34,16 @@ _DUCKDB_TYPES = {
 }
 
 
+SCHEMA_VERSION = 2  # raised when a column of a table or view is renamed or goes; `warehouse_version` says it
+FIRST_EDITION = "first_edition"
+RENAMED = {  # (relation, or "" for all, and column) -> its name in schema version 1
+    ("", "positional_score"): "positional",
+    ("", "symbolic_score"): "symbolic",
+    ("", "place_in_source"): "where",
+    ("experiments", "study"): "profile",
+}
+
+
 class CatalogError(RuntimeError):
     """A database that cannot be built. One sentence with the file or table and the remedy."""
 
@@ -94,6 +104,7 @@ def build(
             _insert(connection, TABLES[name], frame)
         for view in in_dependency_order(views(sql)):
             _create_view(connection, view)
+        _create_first_edition(connection)
         connection.commit()
         connection.execute("CHECKPOINT")
     except BaseException:
@@ -200,6 +211,23 @@ def _create_view(connection: duckdb.DuckDBPyConnection, view: View) -> None:
             text = COLUMNS[column].description
         if text is not None:
             _comment_on_column(connection, view.name, column, text)
+
+
+def _create_first_edition(connection: duckdb.DuckDBPyConnection) -> None:
+    """Schema `first_edition`: the relations whose columns were renamed since, under the old names, for old queries.
+
+    `SET search_path = 'first_edition,main'` makes them answer. It is kept for one release.
+    """
+    connection.execute(f"CREATE SCHEMA {FIRST_EDITION}")
+    found = connection.execute(
+        "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
+        "WHERE schema_name = 'main' GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    for relation, columns in found:
+        old = {new: old for (owner, new), old in RENAMED.items() if owner in ("", relation) and new in columns}
+        if old:
+            named = ", ".join(f'"{column}" AS "{old.get(column, column)}"' for column in columns)
+            connection.execute(f'CREATE VIEW {FIRST_EDITION}."{relation}" AS SELECT {named} FROM main."{relation}"')
 
 
 def _comment_on_column(connection: duckdb.DuckDBPyConnection, owner: str, column: str, text: str) -> None:
