@@ -79,8 +79,9 @@ class Computed:
 class Stage:
     """A step of every replicate's flow.
 
-    `code` names the ops modules whose syntax trees belong to the key, `code_if` those that belong to it where an
-    experiment declares an optional part (by the part's field), `reads` the spec fields, `inputs` the stages it needs.
+    `code` names the roots of the code that belongs to the key (`warehouse.code.definitions`: modules, or single
+    definitions of them), `code_if` those that belong to it where an experiment declares an optional part (by the part's
+    field), `reads` the spec fields, `inputs` the stages it needs.
     "{task}.mechanism" in `code` or `code_if` is that module of the experiment's own task (`ops.tasks.task`).
     `applies` says which experiments have the stage, if not told those that train on a task; `exclusive` stages never
     run two at a time.

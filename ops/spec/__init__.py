@@ -1,4 +1,4 @@
 """Experiment specs: what a YAML study declares, validated, in canonical form.
 
-One module a part, so that a stage's code hash covers only the parts that the stage reads.
+One module per part. A key holds the values of the fields that its stage reads, not the code of these modules' fields.
 """

@@ -8,8 +8,8 @@
             integer: {task: {name: number}}        # hops_integer_16, hops_integer_32
             pair: {task: {name: letter_matched}}   # hops_pair_16, hops_pair_32
           letters:
-            16: {task: {target_window: 8}}
-            32: {task: {target_window: 16}}
+            "16": {task: {target_window: 8}}       # a word for the name is text: numbers need quotes
+            "32": {task: {target_window: 16}}
 
 A cell says what the same experiment, written out, would say: it has its key, and its name seeds its data.
 """
