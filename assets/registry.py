@@ -7,11 +7,11 @@ from assets.checkpoints import CHECKPOINTS
 from assets.dataset import DATASET
 from assets.discrepancy import DISCREPANCY
 from assets.exclusion import EXCLUSION
-from assets.extrapolation import EXTRAPOLATION
 from assets.frequency_use import FREQUENCY_USE
 from assets.head_scores import HEAD_SCORES
 from assets.information_flow import INFORMATION_FLOW
 from assets.language_models import LANGUAGE_MODELS
+from assets.length import LENGTH
 from assets.prompting import PROMPTING
 from assets.qk_plane import QK_PLANE
 from assets.shortcuts import SHORTCUTS
@@ -26,7 +26,7 @@ STAGES = (
     HEAD_SCORES,
     FREQUENCY_USE,
     ABLATION,
-    EXTRAPOLATION,
+    LENGTH,
     CANONICAL,
     LANGUAGE_MODELS,
     PROMPTING,

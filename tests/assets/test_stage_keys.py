@@ -103,7 +103,7 @@ def test_mixed_lengths_add_their_field_and_their_code_and_others_have_neither():
     assert checkpoints.reads(plain).keys() == {"model", "training"}
     own = ("ops.training.recipe", "ops.training.weights", "ops.tasks.number.task")
     assert checkpoints.modules(plain) == own
-    mixed_code = ("ops.length.mixed::MixedLengths", "ops.length.mixed::LengthenBatches")
+    mixed_code = ("ops.length.mixed_lengths::MixedLengths", "ops.length.mixed_lengths::LengthenBatches")
     assert checkpoints.modules(mixed) == (*own, *mixed_code, "ops.tasks.number.lengthening")
     assert not any("mixed_lengths" in name for stage in STAGES for name in modules_of(stage.modules(plain)))
     others = [stage for stage in STAGES if stage.applies(plain) and stage.name != "checkpoints"]
