@@ -124,6 +124,7 @@ def load(checkpoints: "Artifact", step: int) -> "GPTJ":
 
 CHECKPOINTS = Stage(
     name="checkpoints",
+    order=200,
     description="The trained model: its weights at every checkpoint step (safetensors), and the training log.",
     code=("ops.training.recipe", "ops.training.weights", "{task}.task"),
     reads=lambda experiment: (

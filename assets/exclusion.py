@@ -30,6 +30,7 @@ def compute(work: Work) -> Computed:
 
 EXCLUSION = Stage(
     name="exclusion",
+    order=730,
     description="Variance of every head's logits beside the exclusion bound (arXiv 2511.11579 Thm 1), and the scores "
     "by other definitions.",
     code=("ops.mechanism.exclusion", "ops.tasks.dataset", "ops.model.checkpoint"),

@@ -40,6 +40,7 @@ def compute(work: Work) -> Computed:
 
 INFORMATION_FLOW = Stage(
     name="information_flow",
+    order=700,
     description="Which token each position holds after each layer, and how far that is the ideal flow "
     "(arXiv 2605.31558 §3.2).",
     code=(

@@ -89,6 +89,7 @@ def _no_rows(table: str):
 
 LENGTH = Stage(
     name="length",
+    order=410,
     description="Accuracy and attention with the target window lengthened in front, to thousands of tokens "
     "(arXiv 2605.31558 §3.6).",
     code=(

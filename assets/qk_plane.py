@@ -25,6 +25,7 @@ def compute(work: Work) -> Computed:
 
 QK_PLANE = Stage(
     name="qk_plane",
+    order=720,
     description="Queries and keys in each head's dominant RoPE plane (arXiv 2605.31558 Fig. 4B, C).",
     code=("ops.mechanism.qk_plane", "ops.tasks.dataset", "ops.model.checkpoint", "{task}.task", "{task}.mechanism"),
     reads=lambda experiment: {

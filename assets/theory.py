@@ -28,6 +28,7 @@ def compute(work: Work) -> Computed:
 
 THEORY = Stage(
     name="theory",
+    order=800,
     description="Index and Retrieval as one head with one RoPE plane, and their discrepancy (arXiv 2605.31558 Thm 3.1, "
     "3.2).",
     code=(

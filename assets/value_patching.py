@@ -35,6 +35,7 @@ def compute(work: Work) -> Computed:
 
 VALUE_PATCHING = Stage(
     name="value_patching",
+    order=710,
     description="What the model answers when one reader gets another answer's value in one layer (causal test of the "
     "information flow).",
     code=(
