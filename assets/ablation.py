@@ -66,6 +66,7 @@ def curves(accuracy: "pl.DataFrame", n_layers: int) -> dict[str, list[float]]:
 
 ABLATION = Stage(
     name="ablation",
+    order=400,
     description="Accuracy and head scores with bands of RoPE frequencies removed or frozen (arXiv 2511.11579 §5).",
     code=("ops.ablation.table", "ops.model.checkpoint"),
     reads=lambda experiment: {"ablation": experiment.ablation.model_dump(mode="json")},

@@ -43,6 +43,7 @@ def compute(work: Work) -> Computed:
 
 ACCURACY = Stage(
     name="accuracy",
+    order=300,
     description="Accuracy and loss of every checkpoint on the validation and test splits, by hop class.",
     code=("ops.scores.accuracy", "ops.tasks.dataset", "ops.model.checkpoint"),
     reads=lambda experiment: {"accuracy": experiment.accuracy.model_dump(mode="json")},

@@ -38,6 +38,7 @@ def compute(work: Work) -> Computed:
 
 CANONICAL = Stage(
     name="canonical",
+    order=500,
     description="One-layer, one-head, attention-only models on a canonical task, by RoPE angle (arXiv 2511.11579 §5).",
     code=("ops.canonical.sweep",),
     reads=lambda experiment: {"canonical": experiment.canonical.model_dump(mode="json")},

@@ -32,7 +32,7 @@ def compute(work: Work) -> Computed:
         "report": Reporter(work),
     }
     if experiment.mixed_lengths is not None:
-        from ops.length.mixed import fit_mixed
+        from ops.length.mixed_lengths import fit_mixed
 
         mixed = experiment.mixed_lengths
         fitted = fit_mixed(task=experiment.task, train=train, validation=validation, mixed_lengths=mixed, **options)
@@ -124,6 +124,7 @@ def load(checkpoints: "Artifact", step: int) -> "GPTJ":
 
 CHECKPOINTS = Stage(
     name="checkpoints",
+    order=200,
     description="The trained model: its weights at every checkpoint step (safetensors), and the training log.",
     code=("ops.training.recipe", "ops.training.weights", "{task}.task"),
     reads=lambda experiment: (
@@ -145,8 +146,8 @@ CHECKPOINTS = Stage(
     exclusive=True,
     code_if={
         "mixed_lengths": (
-            "ops.length.mixed::MixedLengths",
-            "ops.length.mixed::LengthenBatches",
+            "ops.length.mixed_lengths::MixedLengths",
+            "ops.length.mixed_lengths::LengthenBatches",
             "{task}.lengthening",
         )
     },

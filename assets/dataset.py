@@ -87,6 +87,7 @@ def load(dataset: "Artifact", split: str) -> "Sequences":
 
 DATASET = Stage(
     name="dataset",
+    order=100,
     description="Train, validation and test sequences from streams of their own.",
     code=("ops.tasks.dataset", "{task}.task"),
     reads=lambda experiment: {"task": experiment.task.model_dump(mode="json"), **what_seeds(experiment)},

@@ -24,6 +24,7 @@ def compute(work: Work) -> Computed:
 
 DISCREPANCY = Stage(
     name="discrepancy",
+    order=740,
     description="Largest minus second-largest logit of every trained head, by length (arXiv 2605.31558 Def. 3.1).",
     code=(
         "ops.mechanism.discrepancy",

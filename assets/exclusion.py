@@ -8,14 +8,14 @@ def compute(work: Work) -> Computed:
     """Bound and score variants of the last checkpoint on a stratified sample."""
     import polars as pl
 
-    from ops.mechanism.variants import variants_frames
+    from ops.mechanism.exclusion import exclusion_frames
     from ops.tasks.dataset import stratified_sample
 
     experiment, spec = work.replicate.experiment, work.replicate.experiment.mechanism
     sample = stratified_sample(dataset.load(work.inputs["dataset"], "test"), spec.n_exclusion)
     step = checkpoints.steps(work.inputs["checkpoints"])[-1]
     model = checkpoints.load(work.inputs["checkpoints"], step)
-    bounds, variants = variants_frames(
+    bounds, variants = exclusion_frames(
         model, sample, experiment.scoring.taus, spec.n_permutations, step, work.replicate.seed
     )
     least = bounds["within_share"].min()
@@ -30,9 +30,10 @@ def compute(work: Work) -> Computed:
 
 EXCLUSION = Stage(
     name="exclusion",
+    order=730,
     description="Variance of every head's logits beside the exclusion bound (arXiv 2511.11579 Thm 1), and the scores "
     "by other definitions.",
-    code=("ops.mechanism.variants", "ops.tasks.dataset", "ops.model.checkpoint"),
+    code=("ops.mechanism.exclusion", "ops.tasks.dataset", "ops.model.checkpoint"),
     reads=lambda experiment: {
         "taus": list(experiment.scoring.taus),
         "mechanism": experiment.mechanism.model_dump(mode="json", include={"n_exclusion", "n_permutations"}),

@@ -29,6 +29,7 @@ def compute(work: Work) -> Computed:
 
 FREQUENCY_USE = Stage(
     name="frequency_use",
+    order=320,
     description="Largest contribution of every RoPE plane to the last query's logits (arXiv 2605.31558 App. G).",
     code=("ops.scores.frequency", "ops.tasks.dataset", "ops.model.checkpoint"),
     reads=lambda experiment: {"frequency_use": experiment.frequency_use.model_dump(mode="json")},

@@ -40,6 +40,7 @@ def compute(work: Work) -> Computed:
 
 HEAD_SCORES = Stage(
     name="head_scores",
+    order=310,
     description="Positional and symbolic score of every head at every checkpoint (arXiv 2511.11579 §3), exact.",
     code=("ops.scores.table", "ops.scores.brute_force", "ops.tasks.dataset", "ops.model.checkpoint"),
     reads=lambda experiment: {"scoring": experiment.scoring.model_dump(mode="json")},

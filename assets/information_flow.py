@@ -8,7 +8,7 @@ def compute(work: Work) -> Computed:
     """Agreement of every checkpoint on a stratified sample; the whole flow of a few examples at the last one."""
     import polars as pl
 
-    from ops.mechanism.flow import flow_agreement_frame, information_flow_frame
+    from ops.mechanism.information_flow import flow_agreement_frame, information_flow_frame
     from ops.tasks.dataset import stratified_sample
 
     experiment = work.replicate.experiment
@@ -40,9 +40,16 @@ def compute(work: Work) -> Computed:
 
 INFORMATION_FLOW = Stage(
     name="information_flow",
+    order=700,
     description="Which token each position holds after each layer, and how far that is the ideal flow "
     "(arXiv 2605.31558 §3.2).",
-    code=("ops.mechanism.flow", "ops.tasks.dataset", "ops.model.checkpoint", "{task}.task", "{task}.mechanism"),
+    code=(
+        "ops.mechanism.information_flow",
+        "ops.tasks.dataset",
+        "ops.model.checkpoint",
+        "{task}.task",
+        "{task}.mechanism",
+    ),
     reads=lambda experiment: {
         "mechanism": experiment.mechanism.model_dump(mode="json", include={"n_flow", "n_flow_examples"})
     },

@@ -147,6 +147,7 @@ def reads(experiment: LanguageModelExperiment) -> dict[str, Any]:
 
 LANGUAGE_MODELS = Stage(
     name="language_models",
+    order=600,
     description=(
         "Positional and symbolic scores of every head of a language model over blocks of tokens (arXiv 2511.11579 §4), "
         "each RoPE frequency's, and both for random logits and an untrained twin."

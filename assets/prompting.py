@@ -153,6 +153,7 @@ def reads(experiment: PromptingExperiment) -> dict[str, Any]:
 
 PROMPTING = Stage(
     name="prompting",
+    order=610,
     description=(
         "Accuracy of a prompted language model on the 1-hop number and letter tasks by length of the target window "
         "(arXiv 2605.31558 §3.7), with every reply."

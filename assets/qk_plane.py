@@ -6,7 +6,7 @@ from assets.stage import Check, Computed, Stage, Verdict, Work, has_mechanism
 
 def compute(work: Work) -> Computed:
     """Project the last checkpoint's queries and keys."""
-    from ops.mechanism.geometry import qk_plane_frame
+    from ops.mechanism.qk_plane import qk_plane_frame
     from ops.tasks.dataset import stratified_sample
 
     experiment = work.replicate.experiment
@@ -25,8 +25,9 @@ def compute(work: Work) -> Computed:
 
 QK_PLANE = Stage(
     name="qk_plane",
+    order=720,
     description="Queries and keys in each head's dominant RoPE plane (arXiv 2605.31558 Fig. 4B, C).",
-    code=("ops.mechanism.geometry", "ops.tasks.dataset", "ops.model.checkpoint", "{task}.task", "{task}.mechanism"),
+    code=("ops.mechanism.qk_plane", "ops.tasks.dataset", "ops.model.checkpoint", "{task}.task", "{task}.mechanism"),
     reads=lambda experiment: {
         "frequency_use": experiment.frequency_use.model_dump(mode="json"),
         "mechanism": experiment.mechanism.model_dump(mode="json", include={"n_plane_examples"}),

@@ -18,13 +18,13 @@ from assets.builder import OWNERS, StoreResource, asset_key, figures, refuse_cha
 from assets.held import Held
 from assets.provenance import provenance
 from assets.stage import Plans
-from warehouse.code import refuse_edited_code
+from warehouse.code import modules_that_define, refuse_edited_code
 from warehouse.durable import move
 from warehouse.keys import code_of, stage_key
 from warehouse.store import Artifact, Store
 
 GROUP = "results"
-WAREHOUSE_CODE = ("warehouse.catalog",)
+WAREHOUSE_CODE = ("warehouse.catalog", *modules_that_define("ops.tables", ("ORDER", "ROOM_TABLES")))
 DATABASE = "warehouse.duckdb"
 
 Current = Callable[[dg.AssetExecutionContext, Store, Plans], tuple[Artifact, str]]

@@ -18,6 +18,7 @@ def compute(work: Work) -> Computed:
 
 SHORTCUTS = Stage(
     name="shortcuts",
+    order=110,
     description="Accuracy of rules that answer without following the whole path, beside which a model's must be read.",
     code=("ops.tasks.shortcuts", "{task}.task", "{task}.shortcuts"),
     reads=lambda experiment: {"task": experiment.task.model_dump(mode="json")},

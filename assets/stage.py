@@ -84,7 +84,8 @@ class Stage:
     field), `reads` the spec fields, `inputs` the stages it needs.
     "{task}.mechanism" in `code` or `code_if` is that module of the experiment's own task (`ops.tasks.task`).
     `applies` says which experiments have the stage, if not told those that train on a task; `exclusive` stages never
-    run two at a time.
+    run two at a time. `order` is the stage's place among all (`assets.registry`), after its inputs in any case; the
+    hundreds are chapters.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Stage:
     checks: tuple[Check, ...] = ()
     kinds: tuple[str, ...] = ("python",)
     exclusive: bool = False
+    order: int = 1_000
     code_if: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     applies: Callable[[Any], bool] = lambda experiment: isinstance(experiment, ExperimentSpec)
 

@@ -8,7 +8,7 @@ def compute(work: Work) -> Computed:
     """Both tables; a construction that is not exact on some input fails the check."""
     import polars as pl
 
-    from ops.theory.study import constructions_frame, discrepancy_frame
+    from ops.theory.tables import constructions_frame, discrepancy_frame
 
     spec = work.replicate.experiment.theory
     constructions = constructions_frame(spec, work.log)
@@ -28,10 +28,11 @@ def compute(work: Work) -> Computed:
 
 THEORY = Stage(
     name="theory",
+    order=800,
     description="Index and Retrieval as one head with one RoPE plane, and their discrepancy (arXiv 2605.31558 Thm 3.1, "
     "3.2).",
     code=(
-        "ops.theory.study",
+        "ops.theory.tables",
         *(
             f"ops.tasks.{task}.{part}"
             for task in ("number", "letter")

@@ -9,7 +9,7 @@ def compute(work: Work) -> Computed:
     import polars as pl
     import torch
 
-    from ops.mechanism.patching import value_patching_frame
+    from ops.mechanism.value_patching import value_patching_frame
     from ops.tasks.dataset import stratified_sample
 
     experiment = work.replicate.experiment
@@ -35,9 +35,16 @@ def compute(work: Work) -> Computed:
 
 VALUE_PATCHING = Stage(
     name="value_patching",
+    order=710,
     description="What the model answers when one reader gets another answer's value in one layer (causal test of the "
     "information flow).",
-    code=("ops.mechanism.patching", "ops.tasks.dataset", "ops.model.checkpoint", "{task}.task", "{task}.mechanism"),
+    code=(
+        "ops.mechanism.value_patching",
+        "ops.tasks.dataset",
+        "ops.model.checkpoint",
+        "{task}.task",
+        "{task}.mechanism",
+    ),
     reads=lambda experiment: {"mechanism": experiment.mechanism.model_dump(mode="json", include={"n_patched"})},
     compute=compute,
     inputs=("dataset", "checkpoints"),

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from bench.measure import REPEATS, interleaved, row
-from ops.length.extrapolation import logits_behind, read_prefix
 from ops.length.lengthening import joined, lengthen
+from ops.length.prefixes import logits_behind, read_prefix
 from ops.model.gptj import GPTJ
 from ops.spec.model import ModelSpec
 from ops.tasks import number

@@ -1,7 +1,7 @@
-"""What the mechanism stages of a paper run cost: flow, frequency use and geometry of 136 checkpoints, and the theory.
+"""What a paper run's mechanism stages cost: flow, frequency use, query-key planes of 136 checkpoints, and the theory.
 
 A checkpoint's cost is measured on one model of the paper's size and scaled, since random weights cost what trained
-ones do; the geometry is that of the last checkpoint, as in the stage.
+ones do; the query-key plane is that of the last checkpoint, as in the stage.
 """
 
 import time
@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from bench.measure import REPEATS, interleaved, row
-from ops.mechanism.flow import flow_agreement_frame
-from ops.mechanism.geometry import qk_plane_frame
+from ops.mechanism.information_flow import flow_agreement_frame
+from ops.mechanism.qk_plane import qk_plane_frame
 from ops.model.gptj import GPTJ
 from ops.scores.frequency import frequency_use_frame
 from ops.spec.model import ModelSpec
@@ -20,7 +20,7 @@ from ops.spec.training import TrainingSpec
 from ops.tasks import number
 from ops.tasks.dataset import stratified_sample
 from ops.tasks.number import NumberTaskSpec
-from ops.theory.study import constructions_frame, discrepancy_frame
+from ops.theory.tables import constructions_frame, discrepancy_frame
 
 COMMAND = "python -m bench mechanism"
 N_INPUTS, N_PLANE = 1_200, 60
@@ -39,14 +39,14 @@ def rows(quick: bool = False) -> list[dict[str, Any]]:
             {
                 "flow": lambda: flow_agreement_frame(model, sequences, task, 0),
                 "frequency use": lambda: frequency_use_frame(model, sequences, 0),
-                "geometry": lambda: qk_plane_frame(model, sequences, few, task, 0),
+                "qk_plane": lambda: qk_plane_frame(model, sequences, few, task, 0),
                 "forward": lambda: model(sequences.ids),
             },
             1 if quick else REPEATS,
         )
     n = len(TrainingSpec().all_checkpoint_steps)
     each = {name: seconds.wall for name, seconds in taken.items()}
-    whole = n * (each["flow"] + each["frequency use"]) + each["geometry"]
+    whole = n * (each["flow"] + each["frequency use"]) + each["qk_plane"]
     small = {"longest": 20, "construction_lengths": (2, 4), "n_random": 50, "n_per_length": 50, "n_chained": 50}
     spec = TheorySpec(**small) if quick else TheorySpec()
     began = time.perf_counter()

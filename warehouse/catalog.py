@@ -14,8 +14,9 @@ import duckdb
 import polars as pl
 
 from ops.spec.study import KINDS, Experiment, ExperimentSpec, canonical_json
-from ops.tables.columns import COLUMNS, VIEW_COLUMNS
-from ops.tables.tables import TABLES, Table, frame_for
+from ops.tables.columns import VIEW_COLUMNS
+from ops.tables.table import Table
+from ops.tables.tables import ALL_COLUMNS, TABLES, frame_for
 from warehouse.reading import read_only
 from warehouse.store import Artifact
 
@@ -207,8 +208,8 @@ def _create_view(connection: duckdb.DuckDBPyConnection, view: View) -> None:
     connection.execute(f'COMMENT ON VIEW "{view.name}" IS {_quoted(comment)}')
     for column in present:
         text = explained.get(column) or VIEW_COLUMNS.get(column)
-        if text is None and column in COLUMNS:
-            text = COLUMNS[column].description
+        if text is None and column in ALL_COLUMNS:
+            text = ALL_COLUMNS[column].description
         if text is not None:
             _comment_on_column(connection, view.name, column, text)
 

@@ -1,1 +1,1 @@
-"""Lengths beyond the trained one: lengthening, extrapolation, stretched angles, training on mixed lengths."""
+"""Lengths beyond the trained one: longer inputs, shared prefixes, accuracy, heads, stretched angles, mixed training."""

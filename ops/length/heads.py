@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ops.length.extrapolation import MAX_CELLS, Watched, logits_behind, prefixes_at, split_logits
 from ops.length.lengthening import Lengthened
+from ops.length.prefixes import MAX_CELLS, Watched, logits_behind, prefixes_at, split_logits
 from ops.model.gptj import GPTJ
 
 QUERIES = ("last", "hop")

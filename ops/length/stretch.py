@@ -5,7 +5,7 @@ import math
 import torch
 
 from ops.model.rope import RotaryTable
-from ops.spec.extrapolation import InferenceSpec, LogNSpec, PositionInterpolationSpec
+from ops.spec.length import InferenceSpec, LogNSpec, PositionInterpolationSpec
 
 
 def stretched(table: RotaryTable, change: InferenceSpec, length: int, trained: int) -> RotaryTable:

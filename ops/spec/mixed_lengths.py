@@ -13,8 +13,8 @@ class MixedLengthsSpec(SpecPart):
     """Every training batch has one length, uniform over all whole numbers from `shortest` to `longest`.
 
     Lengths are whole ones, the sequence included; the target window is lengthened in front by tokens that leave the
-    path as it is, drawn for each row anew (`ops.length.mixed`). A step costs about as many times more as the mean
-    length exceeds the task's.
+    path as it is, drawn for each row anew (`ops.length.mixed_lengths`). A step costs about as many times more as the
+    mean length exceeds the task's.
     """
 
     shortest: Length

@@ -11,9 +11,9 @@ from ops.spec.canonical import CanonicalExperiment
 from ops.spec.defaults import wrong_default
 from ops.spec.document import SpecError, complaint, dotted, quoted, read_document
 from ops.spec.evaluation import AccuracySpec, FrequencyUseSpec, ScoringSpec
-from ops.spec.extrapolation import LengthSpec
 from ops.spec.grid import cells
 from ops.spec.language_models import LanguageModelExperiment, PromptingExperiment
+from ops.spec.length import LengthSpec
 from ops.spec.mechanism import MechanismSpec
 from ops.spec.mixed_lengths import MixedLengthsSpec
 from ops.spec.model import ModelSpec

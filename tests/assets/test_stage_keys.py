@@ -70,7 +70,8 @@ def test_the_code_that_a_stage_calls_is_in_its_key(stage: Stage):
     }
     assert called
     # What only tells or protects, the types of columns, and the kind of an experiment: whether there is a stage at all.
-    assert called <= covered | {"ops.training.fit", "ops.training.progress", "ops.spec.study", "ops.tables.tables"}
+    told = {"ops.training.fit", "ops.training.progress", "ops.spec.study", "ops.tables.tables"}
+    assert called <= covered | told
 
 
 TELLS_OR_PROTECTS = {
@@ -103,7 +104,7 @@ def test_mixed_lengths_add_their_field_and_their_code_and_others_have_neither():
     assert checkpoints.reads(plain).keys() == {"model", "training"}
     own = ("ops.training.recipe", "ops.training.weights", "ops.tasks.number.task")
     assert checkpoints.modules(plain) == own
-    mixed_code = ("ops.length.mixed::MixedLengths", "ops.length.mixed::LengthenBatches")
+    mixed_code = ("ops.length.mixed_lengths::MixedLengths", "ops.length.mixed_lengths::LengthenBatches")
     assert checkpoints.modules(mixed) == (*own, *mixed_code, "ops.tasks.number.lengthening")
     assert not any("mixed_lengths" in name for stage in STAGES for name in modules_of(stage.modules(plain)))
     others = [stage for stage in STAGES if stage.applies(plain) and stage.name != "checkpoints"]

@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from ops.mechanism.discrepancy import logit_gaps, trained_discrepancy_frame
-from ops.mechanism.flow import flow_agreement_frame, information_flow_frame
-from ops.mechanism.geometry import qk_plane_frame
-from ops.mechanism.patching import donors, patched_answers, record, value_patching_frame
+from ops.mechanism.exclusion import exclusion_frames
+from ops.mechanism.information_flow import flow_agreement_frame, information_flow_frame
 from ops.mechanism.placed import placed_logits
-from ops.mechanism.variants import VARIANTS, variants_frames
+from ops.mechanism.qk_plane import qk_plane_frame
+from ops.mechanism.score_variants import VARIANTS
+from ops.mechanism.value_patching import donors, patched_answers, record, value_patching_frame
 from ops.model.gptj import GPTJ
 from ops.scores.heads import score_heads
 from ops.spec.model import ModelSpec
@@ -170,14 +171,14 @@ def test_placed_logits_give_the_scores(rotary_dims):
 
 
 def test_bounds_and_variants_of_a_random_and_of_a_positional_model(index_model, sequences):
-    bounds, variants = variants_frames(random_model(NUMBER), sequences, (1e-2, 1.0), 300, 0, 0)
+    bounds, variants = exclusion_frames(random_model(NUMBER), sequences, (1e-2, 1.0), 300, 0, 0)
     assert (bounds["within_share"] == 1).all()
     assert (bounds["variance"] <= bounds["bound"]).all()
     assert ((bounds["sampled_bound"] - bounds["bound"]).abs() < 5 * bounds["sampled_error"]).all()
     assert set(variants["variant"]) == set(VARIANTS)
     frame_for("exclusion", bounds, "e", 0)
     frame_for("score_variants", variants, "e", 0)
-    _, positional = variants_frames(index_model, sequences, (1e-2,), 50, 0, 0)
+    _, positional = exclusion_frames(index_model, sequences, (1e-2,), 50, 0, 0)
     assert positional.filter(pl.col("layer") == 0)["positional_score"].to_list() == pytest.approx([1.0] * 4, abs=1e-9)
 
 

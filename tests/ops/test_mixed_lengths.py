@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from ops.length.lengthening import solve_lengthened
-from ops.length.mixed import MixedLengths, fit_mixed
+from ops.length.mixed_lengths import MixedLengths, fit_mixed
 from ops.model.checkpoint import load_checkpoint
 from ops.spec.mixed_lengths import MixedLengthsSpec
 from ops.spec.model import ModelSpec

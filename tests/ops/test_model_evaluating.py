@@ -7,14 +7,14 @@ from torch import Tensor
 
 from ops.ablation.interventions import Ablation, ablated_answers, ablated_logits, moves
 from ops.ablation.table import accuracy_under_ablation, scores_under_ablation
-from ops.length.extrapolation import logits_behind, read_prefix
+from ops.length.accuracy import right_behind, right_when_moved, shared_prefix_error
 from ops.length.heads import head_rows
 from ops.length.lengthening import lengthen
-from ops.length.study import right_behind, right_when_moved, shared_prefix_error
+from ops.length.prefixes import logits_behind, read_prefix
 from ops.mechanism.discrepancy import logit_gaps, trained_discrepancy_frame
-from ops.mechanism.flow import flow_agreement_frame, information_flow_frame
-from ops.mechanism.geometry import qk_plane_frame
-from ops.mechanism.variants import variants_frames
+from ops.mechanism.exclusion import exclusion_frames
+from ops.mechanism.information_flow import flow_agreement_frame, information_flow_frame
+from ops.mechanism.qk_plane import qk_plane_frame
 from ops.model import GPTJ, evaluating
 from ops.scores.accuracy import accuracy_frame, answers
 from ops.scores.brute_force import brute_force_scores
@@ -23,7 +23,7 @@ from ops.scores.heads import head_details, score_heads
 from ops.scores.table import head_scores_frame
 from ops.spec.ablation import AblationSpec
 from ops.spec.evaluation import ScoringSpec
-from ops.spec.extrapolation import ActiveSpec
+from ops.spec.length import ActiveSpec
 from ops.spec.model import ModelSpec
 from ops.tasks import number
 from ops.tasks.number import NumberTaskSpec
@@ -63,7 +63,7 @@ RUNS = {
     "flow_agreement_frame": lambda model: flow_agreement_frame(model, SEQUENCES, TASK, 0),
     "information_flow_frame": lambda model: information_flow_frame(model, FEW, TASK, 0),
     "qk_plane_frame": lambda model: qk_plane_frame(model, SEQUENCES, FEW, TASK, 0),
-    "variants_frames": lambda model: variants_frames(model, FEW, (1e-4,), 10, 0, 1),
+    "exclusion_frames": lambda model: exclusion_frames(model, FEW, (1e-4,), 10, 0, 1),
 }
 
 

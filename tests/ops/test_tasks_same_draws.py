@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from ops.length.lengthening import lengthen, move_answers
-from ops.length.mixed import MixedLengths
-from ops.mechanism.patching import donors
+from ops.length.mixed_lengths import MixedLengths
+from ops.mechanism.value_patching import donors
 from ops.spec.mixed_lengths import MixedLengthsSpec
 from ops.tasks.letter import LetterTaskSpec
 from ops.tasks.letter_matched import LetterMatchedTaskSpec

@@ -11,7 +11,7 @@ from ops.tasks.number import NumberTaskSpec
 from ops.tasks.pairs import lefts_and_rights
 from ops.tasks.task import task_of
 from ops.theory import constructions as build
-from ops.theory.study import THEOREMS, construction, every_input
+from ops.theory.tables import THEOREMS, construction, every_input
 
 SPEC = TheorySpec()
 

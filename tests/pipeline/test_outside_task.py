@@ -93,7 +93,7 @@ def test_it_goes_through_every_stage(outside, run, tmp_path, monkeypatch):
     ran = run(study)
     assert ran.success
     # what a stage asks of the task while it computes is in its key
-    assert {stage for stage, _ in used} >= {"dataset", "checkpoints", "shortcuts", "value_patching", "extrapolation"}
+    assert {stage for stage, _ in used} >= {"dataset", "checkpoints", "shortcuts", "value_patching", "length"}
     covered = {
         stage.name: modules_of(stage.modules(study.experiments[0]))
         for stage in STAGES
@@ -101,7 +101,7 @@ def test_it_goes_through_every_stage(outside, run, tmp_path, monkeypatch):
     }
     assert not {(stage, module) for stage, module in used if module not in covered[stage]}
     planned = plan(Replicate(study.experiments[0], 0), STAGES)
-    assert {"dataset", "checkpoints", "head_scores", "value_patching", "extrapolation"} <= set(planned)
+    assert {"dataset", "checkpoints", "head_scores", "value_patching", "length"} <= set(planned)
     assert {key: ran.metadata[f"outside_complement/{key}_s0"]["key"] for key in planned} == planned
     with duckdb.connect(str(tmp_path / "store" / "warehouse.duckdb"), read_only=True) as connection:
         for table in TABLES:
@@ -167,7 +167,7 @@ def test_a_key_covers_its_own_task_and_neither_another_nor_the_registry():
     for experiment in parse_study(PAIR, "pair.yaml").experiments:
         own = experiment.task.package()
         applied = [stage for stage in STAGES if stage.applies(experiment)]
-        assert {"dataset", "checkpoints", "extrapolation", "value_patching", "discrepancy"} <= {s.name for s in applied}
+        assert {"dataset", "checkpoints", "length", "value_patching", "discrepancy"} <= {s.name for s in applied}
         covered = {module for stage in applied for module in modules_of(stage.modules(experiment))}
         assert f"{own}.task" in covered
         assert f"{own}.lengthening" in covered

@@ -24,7 +24,7 @@ MARKS = {
     "frequency_use": {"rect", "rule", "point", "text"},
     "shortcuts": {"rect", "text"},
     "training_loss": {"area", "line"},
-    "language_lengths": {"line", "rule"},  # the paper's own values need no run
+    "lm_length_accuracy": {"line", "rule"},  # the paper's own values need no run
 }
 
 
@@ -193,7 +193,7 @@ def test_positional_and_symbolic_have_one_colour_everywhere(drawn):
 @pytest.mark.parametrize("study", [None, "no such study"])
 def test_a_figure_without_data_says_so(nothing_ran, figure, study):
     drawing = draw(nothing_ran, figure, study)
-    if figure.NAME == "language_lengths":
+    if figure.NAME == "lm_length_accuracy":
         assert "paper" in drawing.caption.lower()  # it shows the paper's values whatever ran
         return
     assert "not run yet" in vl_convert.vegalite_to_svg(drawing.spec, vl_version=VEGA_LITE)

@@ -9,13 +9,13 @@ from warehouse.charts.canonical_angles import TASKS
 
 NAME = "canonical_planes"
 TITLE = "Where does a trained head put its queries and keys, and where would the construction?"
-VIEWS = ("canonical_geometry",)
+VIEWS = ("canonical_plane_points",)
 ORDER = 530
 PER_STUDY = True
 READS = {
     "points": """
         SELECT experiment, canonical_task, label, plane, frequency_id, theta, source, role, item_id, token, x, y
-        FROM canonical_geometry
+        FROM canonical_plane_points
         WHERE {study}
         ORDER BY experiment, label, frequency_id, plane, source DESC, role, item_id, token
     """,

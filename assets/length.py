@@ -1,4 +1,4 @@
-"""Stage `extrapolation`: accuracy and attention at lengths far beyond the trained one."""
+"""Stage `length`: accuracy and attention at lengths far beyond the trained one."""
 
 import time
 
@@ -14,15 +14,15 @@ def compute(work: Work) -> Computed:
     """Evaluate the last checkpoint at every length in every declared way, and earlier ones plainly, on request."""
     import polars as pl
 
-    from ops.length.heads import head_rows
-    from ops.length.lengthening import lengthen
-    from ops.length.study import (
+    from ops.length.accuracy import (
         accuracy_rows,
         right_behind,
         right_when_moved,
         shared_prefix_error,
         valid_paths,
     )
+    from ops.length.heads import head_rows
+    from ops.length.lengthening import lengthen
     from ops.tasks.dataset import split_seed
 
     experiment = work.replicate.experiment
@@ -87,12 +87,13 @@ def _no_rows(table: str):
     return TABLES[table].empty().drop("experiment", "seed")
 
 
-EXTRAPOLATION = Stage(
-    name="extrapolation",
+LENGTH = Stage(
+    name="length",
+    order=410,
     description="Accuracy and attention with the target window lengthened in front, to thousands of tokens "
     "(arXiv 2605.31558 §3.6).",
     code=(
-        "ops.length.study",
+        "ops.length.accuracy",
         "ops.length.heads",
         "ops.length.lengthening",
         "ops.tasks.dataset",

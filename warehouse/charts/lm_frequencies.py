@@ -6,7 +6,7 @@ import altair as alt
 
 from warehouse.charts import style
 
-NAME = "language_frequencies"
+NAME = "lm_frequencies"
 TITLE = "Do fast RoPE planes act by position and slow ones by content?"
 VIEWS = ("lm_frequency_curve", "lm_centroid", "lm_centroid_correlation")
 ORDER = 630

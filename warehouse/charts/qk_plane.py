@@ -6,7 +6,7 @@ import altair as alt
 
 from warehouse.charts import style
 
-NAME = "geometry"
+NAME = "qk_plane"
 TITLE = "Where do queries and keys point in the RoPE plane that a head uses most?"
 VIEWS = ("qk_points", "qk_angles")
 ORDER = 740

@@ -6,7 +6,7 @@ import altair as alt
 
 from warehouse.charts import style
 
-NAME = "language_plane"
+NAME = "lm_score_plane"
 TITLE = "Do a language model's heads act by position or by content?"
 VIEWS = ("lm_centroid", "lm_correlation", "lm_reliability")
 ORDER = 610

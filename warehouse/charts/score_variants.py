@@ -6,16 +6,16 @@ import altair as alt
 
 from warehouse.charts import style
 
-NAME = "score_definitions"
+NAME = "score_variants"
 TITLE = "How much do a head's scores depend on how they are defined?"
-VIEWS = ("score_definitions",)
+VIEWS = ("score_variant_changes",)
 ORDER = 820
 PER_STUDY = True
 READS = {
     "definitions": """
         SELECT experiment, queries, variant, tau, same_kind, r_positional, r_symbolic, change_positional,
             change_symbolic, n_heads
-        FROM score_definitions
+        FROM score_variant_changes
         WHERE {study}
         ORDER BY experiment DESC, queries DESC, variant DESC, tau
     """,

@@ -5,14 +5,14 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from ops.length.extrapolation import logits_behind, prefixes_at
 from ops.length.lengthening import Lengthened, joined, lengthen, move_answers, solve_lengthened
+from ops.length.prefixes import logits_behind, prefixes_at
 from ops.length.stretch import stretched
 from ops.model.evaluating import evaluating
 from ops.model.gptj import GPTJ
 from ops.model.rope import RotaryTable
 from ops.scores.accuracy import answers
-from ops.spec.extrapolation import ActiveSpec, InferenceSpec
+from ops.spec.length import ActiveSpec, InferenceSpec
 from ops.spec.task import TaskSpec
 from ops.statistics.clustered import clustered_interval
 from ops.tasks.sequences import Seed

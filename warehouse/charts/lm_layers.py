@@ -6,7 +6,7 @@ import altair as alt
 
 from warehouse.charts import style
 
-NAME = "language_layers"
+NAME = "lm_layers"
 TITLE = "In which layers do positional and symbolic heads sit?"
 VIEWS = ("lm_centroid", "lm_halves")
 ORDER = 620

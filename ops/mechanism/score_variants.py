@@ -1,4 +1,4 @@
-"""How much the scores depend on how they are defined: the exclusion bound and the scores' variants on trained heads.
+"""How much the scores depend on how they are defined: the scores of one query by other definitions.
 
 Variants of arXiv 2511.11579 §3: compare softmax weights (the definition) or logits, over swaps of two keys (the
 definition) or over random permutations of all keys. A swap's weight is softmax(|D_i − D_j| / τ); a permutation's is
@@ -8,17 +8,11 @@ attention ignores a shift and a cosine does not.
 
 from collections.abc import Sequence
 
-import polars as pl
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ops.mechanism.placed import placed_logits
-from ops.model.evaluating import evaluating
-from ops.model.gptj import GPTJ
 from ops.scores.closed_form import pair_indices, swap_scores
-from ops.tasks.sequences import Sequences
-from ops.theory.exclusion import exclusion, random_orders, sampled_bound
 
 VARIANTS = ("weights, swaps", "logits, swaps", "weights, permutations", "logits, permutations")
 
@@ -34,7 +28,8 @@ def variant_scores(
 ) -> dict[str, Scores]:
     """Positional and symbolic score of a query by each of `VARIANTS`; arguments as `closed_form.swap_scores`.
 
-    `orders` are the permutations (`exclusion.random_orders`). Where a compared vector is 0, the two are equal: 1.
+    `orders` are the permutations (`ops.theory.exclusion.random_orders`). Where a compared vector
+    is 0, the two are equal: 1.
     """
     m = logits.shape[-1]
     first, second, _, _ = pair_indices(m, logits.device)
@@ -76,49 +71,3 @@ def _scores(gap: Tensor, positional: Tensor, symbolic: Tensor, taus: Sequence[fl
         weight = (gap / tau).softmax(-1)
         rows.append(torch.stack(((weight * positional).sum(-1), (weight * symbolic).sum(-1)), -1))
     return torch.stack(rows, -2)
-
-
-def variants_frames(
-    model: GPTJ, sequences: Sequences, taus: Sequence[float], n_permutations: int, step: int, seed: int
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows of `exclusion` and of `score_variants` for one checkpoint, of the last query, on all of `sequences`.
-
-    `n_permutations` random permutations serve the variants and, as a check, a sampled estimate of the bound.
-    Raises ValueError without sequences.
-    """
-    if len(sequences.ids) == 0:
-        raise ValueError("the exclusion bound needs at least one sequence")
-    last = sequences.ids.shape[1] - 1
-    orders = random_orders(last, n_permutations, torch.Generator().manual_seed(seed))
-    bounds, variants = [], []
-    n = len(sequences.ids)
-    with evaluating(model):
-        for state in model.layers(sequences.ids.to(model.lm_head.weight.device)):
-            logits, own = (part.cpu() for part in placed_logits(state, model.rotary, last))
-            exact, sampled = exclusion(logits), sampled_bound(logits, orders)
-            slack = 1e-12 * exact.bound.clamp_min(1)
-            within = (exact.variance <= exact.bound + slack).double().mean(0)
-            scores = variant_scores(logits, own, taus, orders)
-            for head in range(logits.shape[1]):
-                place = {"step": step, "layer": state.layer, "head": head}
-                bounds.append(
-                    place
-                    | {
-                        "variance": float(exact.variance[:, head].mean()),
-                        "bound": float(exact.bound[:, head].mean()),
-                        "within_share": float(within[head]),
-                        "tightest": float((exact.variance / exact.bound.clamp_min(1e-300))[:, head].max()),
-                        "sampled_bound": float(sampled.bound[head]),
-                        "sampled_error": float(sampled.error[head]),
-                        "n": n,
-                    }
-                )
-                for variant, values in scores.items():
-                    mean = values[:, head].mean(0)
-                    for k, tau in enumerate(taus):
-                        variants.append(
-                            place
-                            | {"variant": variant, "tau": tau, "positional_score": float(mean[k, 0])}
-                            | {"symbolic_score": float(mean[k, 1]), "n": n}
-                        )
-    return pl.DataFrame(bounds), pl.DataFrame(variants)

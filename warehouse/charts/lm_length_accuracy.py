@@ -6,7 +6,7 @@ import altair as alt
 
 from warehouse.charts import style
 
-NAME = "language_lengths"
+NAME = "lm_length_accuracy"
 TITLE = "At which lengths do prompted models still solve the two tasks?"
 VIEWS = ("lm_length_summary",)
 ORDER = 640

@@ -7,17 +7,17 @@ import sys
 import pytest
 import torch
 
-import ops.length.extrapolation as extrapolation
+import ops.length.prefixes as prefixes
 import ops.model.gptj as gptj
-from ops.length.extrapolation import logits_behind, prefixes_at, read_prefix
+from ops.length.accuracy import accuracy_rows, right_behind, right_when_moved, shared_prefix_error, valid_paths
 from ops.length.heads import attention_on, head_rows
 from ops.length.lengthening import joined, lengthen
+from ops.length.prefixes import logits_behind, prefixes_at, read_prefix
 from ops.length.stretch import stretched
-from ops.length.study import accuracy_rows, right_behind, right_when_moved, shared_prefix_error, valid_paths
 from ops.model.gptj import GPTJ, attention_weights
 from ops.model.rope import RotaryTable
 from ops.scores.accuracy import answers
-from ops.spec.extrapolation import ActiveSpec, LogNSpec, PositionInterpolationSpec, YarnSpec
+from ops.spec.length import ActiveSpec, LogNSpec, PositionInterpolationSpec, YarnSpec
 from ops.spec.model import ModelSpec
 from ops.tasks.letter import LetterTaskSpec
 from ops.tasks.number import NumberTaskSpec
@@ -65,15 +65,17 @@ def test_logits_are_right_at_5017_tokens(name):
 
 
 PEAK = """
-import resource, sys
+from pathlib import Path
 import torch
-from ops.length.extrapolation import logits_behind, read_prefix
+from ops.length.prefixes import logits_behind, read_prefix
 from ops.model.gptj import GPTJ
 from ops.spec.model import ModelSpec
 
 model = GPTJ(ModelSpec(), 137).eval()
 logits_behind(model, read_prefix(model, torch.randint(1, 137, (5_000,))), torch.randint(1, 137, (256, 17)))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+# Not ru_maxrss: a child begins with its parent's.
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(int(peak.split()[1]) * 1024)
 """
 
 
@@ -95,7 +97,7 @@ def test_the_bound_on_memory_changes_nothing_but_memory(max_cells):
 
 def test_attention_never_holds_more_logits_than_allowed(monkeypatch):
     held = []
-    plain_attend, plain_split = gptj.attend, extrapolation.split_logits
+    plain_attend, plain_split = gptj.attend, prefixes.split_logits
 
     def attend(query, key, value, mask=None):
         held.append(query.shape[1] * query.shape[2] * key.shape[2])
@@ -107,7 +109,7 @@ def test_attention_never_holds_more_logits_than_allowed(monkeypatch):
         return far, near
 
     monkeypatch.setattr(gptj, "attend", attend)
-    monkeypatch.setattr(extrapolation, "split_logits", split)
+    monkeypatch.setattr(prefixes, "split_logits", split)
     model = a_model(SPECS["rope"])
     prefix = read_prefix(model, some_ids(400), max_cells=8_000)
     logits_behind(model, prefix, some_ids(6, 5), max_cells=8_000)
@@ -119,7 +121,7 @@ def test_attention_never_holds_more_logits_than_allowed(monkeypatch):
 def test_groups_of_sequences_change_nothing(monkeypatch, group):
     model = a_model(SPECS["rope"]).double()
     prefix_ids, ids = some_ids(30), some_ids(7, 9)
-    monkeypatch.setattr(extrapolation, "GROUP", group)
+    monkeypatch.setattr(prefixes, "GROUP", group)
     shared = logits_behind(model, read_prefix(model, prefix_ids), ids)
     with torch.inference_mode():
         whole = model.last_logits(torch.cat((prefix_ids.expand(7, -1), ids), 1))
@@ -233,7 +235,7 @@ def test_heads_are_watched_as_the_plain_attention_shows_them():
 
 
 def test_a_lone_token_attends_to_itself():
-    watched = extrapolation.Watched(0, torch.ones(1, 1, 1, 2), torch.ones(1, 1, 1, 2), torch.ones(1, 0, 2))
+    watched = prefixes.Watched(0, torch.ones(1, 1, 1, 2), torch.ones(1, 1, 1, 2), torch.ones(1, 0, 2))
     seen, target = attention_on(watched, torch.zeros(1, 1, dtype=torch.int64), None)
     assert float(seen.mass) == 1.0
     assert int(target) == 0
