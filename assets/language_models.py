@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from assets.model_identity import model_identity, warn_of_unpinned
-from assets.stage import Check, Computed, Stage, Verdict, Work
+from assets.stage import Check, Computed, Stage, Verdict, Work, no_rows
 from ops.spec.language_models import (
     BindingPromptsSpec,
     LanguageModelExperiment,
@@ -70,7 +70,7 @@ def compute(work: Work) -> Computed:
         for name, prompts in sets.items():
             work.log(f"{spec.source}, untrained twin: {name}")
             keep(profile_frames(twin, prompts, spec.taus, spec.frequencies, seed), name, "untrained")
-    frames = {name: pl.concat(parts) if parts else _empty(name) for name, parts in tables.items()}
+    frames = {name: pl.concat(parts) if parts else no_rows(name) for name, parts in tables.items()}
     return Computed(tables=frames, verdicts=_verdicts(frames, spec), summary={"n_parameters": n_parameters})
 
 
@@ -103,12 +103,6 @@ def _random(profiles: "Profiles") -> "Profiles":
         answered=pl.lit(None, pl.Boolean),
     )
     return profiles._replace(heads=drawn, frequencies=profiles.frequencies.clear())
-
-
-def _empty(table: str) -> "pl.DataFrame":
-    from ops.tables.tables import TABLES
-
-    return TABLES[table].empty().drop("experiment", "seed")
 
 
 def _verdicts(frames: "dict[str, pl.DataFrame]", spec: ProfileSpec) -> dict[str, Verdict]:

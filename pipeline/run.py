@@ -27,8 +27,9 @@ import dagster as dg
 
 from assets.early_warnings import outlive_warnings
 from assets.registry import STAGES
-from assets.stage import Replicate, clock
+from assets.stage import Replicate
 from ops.spec.study import more_seeds
+from ops.training.pace import clock
 from pipeline.instance import prepare_instance
 from pipeline.jobs import RESULTS
 from pipeline.studies import MORE_SEEDS, StudyError, declared_studies
