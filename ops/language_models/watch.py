@@ -47,10 +47,10 @@ class Watch:
         self.history = pl.concat([self.history, rows]) if self.history.height else rows
         log(
             {
-                f"head_scores/L{row['layer']}H{row['head']}/{kind}": row[kind]
+                f"head_scores/L{row['layer']}H{row['head']}/{kind}": score
                 for row in rows.to_dicts()
                 for kind in ("positional", "symbolic")
-                if row[kind] is not None
+                if (score := row[f"{kind}_score"]) is not None
             },
             step,
         )
@@ -67,7 +67,7 @@ class LanguageHeadScores(L.Callback):
 
     @property
     def history(self) -> pl.DataFrame:
-        """Scores so far: step, layer, head, positional, symbolic, own_mass."""
+        """Scores so far: step, layer, head, positional_score, symbolic_score, own_mass."""
         return self.watch.history
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
