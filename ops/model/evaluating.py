@@ -6,6 +6,10 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
+from ops.model.gptj import GPTJ
+
+HIDDEN_PER_CHUNK = 2**21  # numbers in one layer's hidden state
+
 
 @contextmanager
 def evaluating(model: nn.Module, *, inference: bool = True) -> Iterator[None]:
@@ -22,3 +26,8 @@ def evaluating(model: nn.Module, *, inference: bool = True) -> Iterator[None]:
     finally:
         for part in training:
             part.training = True
+
+
+def inputs_per_chunk(model: GPTJ, length: int, hidden: int = HIDDEN_PER_CHUNK) -> int:
+    """Inputs of `length` positions to run at once for `hidden` numbers in one layer's hidden state, 1 or more."""
+    return max(1, hidden // (length * model.spec.width))
