@@ -1,17 +1,14 @@
 """Stage `ablation`: the trained model's accuracy and scores with RoPE frequencies removed or frozen at inference."""
 
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from assets import checkpoints, dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work, clock
+from assets.stage import Check, Computed, Stage, Verdict, Work
 from ops.spec.study import ExperimentSpec
+from ops.training.pace import Countdown
 
 if TYPE_CHECKING:
     import polars as pl
-
-TOLD_EVERY_S = 10.0
 
 
 def compute(work: Work) -> Computed:
@@ -24,8 +21,8 @@ def compute(work: Work) -> Computed:
     test = dataset.load(work.inputs["dataset"], "test")
     step = checkpoints.steps(work.inputs["checkpoints"])[-1]
     model = checkpoints.load(work.inputs["checkpoints"], step)
-    accuracy = accuracy_under_ablation(model, test, spec, step, told(work, "ablation"))
-    scores = scores_under_ablation(model, test, spec, step, told(work, "scores under ablation"))
+    accuracy = accuracy_under_ablation(model, test, spec, step, Countdown("ablation", work.log))
+    scores = scores_under_ablation(model, test, spec, step, Countdown("scores under ablation", work.log))
     overall = accuracy.filter(pl.col("hop").is_null())
     intact = overall.filter(pl.col("mode") == "none")["accuracy"][0]
     lowest = overall.filter(pl.col("mode") != "none")["accuracy"].min()
@@ -37,20 +34,6 @@ def compute(work: Work) -> Computed:
         },
         curves=curves(accuracy, model.spec.n_layers),
     )
-
-
-def told(work: Work, what: str) -> Callable[[int, int], None]:
-    """A report that writes a line such as `ablation 512/3300 (16%) ETA 0:11:02` now and then."""
-    began = last = time.monotonic()
-
-    def report(done: int, of: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= TOLD_EVERY_S:
-            last = now
-            work.log(f"{what} {done}/{of} ({done / of:.0%}) ETA {clock((now - began) / done * (of - done))}")
-
-    return report
 
 
 def curves(accuracy: "pl.DataFrame", n_layers: int) -> dict[str, list[float]]:

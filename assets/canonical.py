@@ -1,9 +1,8 @@
 """Stage `canonical`: one-head models trained on a canonical task, one for each set of RoPE angles."""
 
-import time
-
 from assets.stage import Check, Computed, Stage, Verdict, Work
 from ops.spec.canonical import CanonicalExperiment, CanonicalSweepSpec
+from ops.training.pace import Pace
 
 TOLD_EVERY_S = 10.0
 
@@ -15,12 +14,10 @@ def compute(work: Work) -> Computed:
     from ops.canonical.sweep import sweep
 
     spec: CanonicalSweepSpec = work.replicate.experiment.canonical
-    told = time.monotonic()
+    pace = Pace(TOLD_EVERY_S)
 
     def report(line: str) -> None:
-        nonlocal told
-        if time.monotonic() - told >= TOLD_EVERY_S:
-            told = time.monotonic()
+        if pace.due():
             work.log(line)
 
     accuracy, planes, n_parameters = sweep(spec, work.replicate.seed, report)

@@ -1,6 +1,5 @@
 """Stage `checkpoints`: training, with the weights of every checkpoint step and the training log."""
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from assets import dataset
 from assets.stage import Check, Computed, Stage, Verdict, Work
+from ops.training.pace import Pace
 
 if TYPE_CHECKING:
     from ops.model.gptj import GPTJ
@@ -84,15 +84,14 @@ class Reporter:
 
     def __init__(self, work: Work):
         self.work = work
-        self.observed = -OBSERVED_EVERY_S
+        self.pace = Pace(OBSERVED_EVERY_S, at_once=True)
 
     def __call__(self, progress: "Progress") -> None:
         """Tell of `progress`."""
         from ops.training.progress import describe
 
         self.work.log(f"training {self.work.replicate}: {describe(progress)}")
-        if time.monotonic() - self.observed >= OBSERVED_EVERY_S:
-            self.observed = time.monotonic()
+        if self.pace.due():
             self.work.observe(
                 {
                     "step": progress.step,

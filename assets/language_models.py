@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from assets.model_identity import model_identity, warn_of_unpinned
-from assets.stage import Check, Computed, Stage, Verdict, Work
+from assets.stage import Check, Computed, Stage, Verdict, Work, no_rows
 from ops.spec.language_models import (
     BindingPromptsSpec,
     LanguageModelExperiment,
@@ -70,7 +70,7 @@ def compute(work: Work) -> Computed:
         for name, prompts in sets.items():
             work.log(f"{spec.source}, untrained twin: {name}")
             keep(profile_frames(twin, prompts, spec.taus, spec.frequencies, seed), name, "untrained")
-    frames = {name: pl.concat(parts) if parts else _empty(name) for name, parts in tables.items()}
+    frames = {name: pl.concat(parts) if parts else no_rows(name) for name, parts in tables.items()}
     return Computed(tables=frames, verdicts=_verdicts(frames, spec), summary={"n_parameters": n_parameters})
 
 
@@ -105,24 +105,12 @@ def _random(profiles: "Profiles") -> "Profiles":
     return profiles._replace(heads=drawn, frequencies=profiles.frequencies.clear())
 
 
-def _empty(table: str) -> "pl.DataFrame":
-    from ops.tables.tables import TABLES
-
-    return TABLES[table].empty().drop("experiment", "seed")
-
-
 def _verdicts(frames: "dict[str, pl.DataFrame]", spec: ProfileSpec) -> dict[str, Verdict]:
     scores = frames["lm_prompt_scores"].select("positional_score", "symbolic_score").drop_nulls()
-    values: list[float] = scores["positional_score"].to_list() + scores["symbolic_score"].to_list()
     sums: list[float] = scores.sum_horizontal().to_list()
     errors: list[float] = frames["lm_verification"]["score_error"].to_list()
-    lowest, highest, least_sum = (fold(of, default=None) for fold, of in ((min, values), (max, values), (min, sums)))
-    largest = max(errors, default=None)
+    least_sum, largest = min(sums, default=None), max(errors, default=None)
     return {
-        "lm_scores_in_range": Verdict(
-            lowest is not None and highest is not None and lowest >= -TOLERANCE and highest <= 1 + TOLERANCE,
-            {"lowest": lowest, "highest": highest},
-        ),
         "lm_scores_sum_to_one": Verdict(least_sum is not None and least_sum >= 1 - TOLERANCE, {"least_sum": least_sum}),
         "brute_force_agrees": Verdict(
             not spec.verify or (largest is not None and largest <= VERIFIED_WITHIN),
@@ -164,7 +152,6 @@ LANGUAGE_MODELS = Stage(
     compute=compute,
     tables=("lm_head_scores", "lm_prompt_scores", "lm_frequency_scores", "lm_verification"),
     checks=(
-        Check("lm_scores_in_range", "Every score lies in [0, 1]."),
         Check("lm_scores_sum_to_one", "Positional + symbolic score is at least 1 for every head and prompt."),
         Check("brute_force_agrees", "On the verified layers closed form and brute force differ by at most 1e-4."),
     ),

@@ -3,8 +3,9 @@
 import time
 
 from assets import checkpoints, dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work, clock, paced
+from assets.stage import Check, Computed, Stage, Verdict, Work, no_rows, paced
 from ops.spec.study import ExperimentSpec
+from ops.training.pace import clock
 
 TOLERANCE = 1e-3
 CHECKED_UP_TO = 1_000
@@ -63,7 +64,7 @@ def compute(work: Work) -> Computed:
         tables={
             "length_accuracy": accuracy,
             "length_accuracy_by_prefix": pl.concat([frame for _, frame in frames]),
-            "length_heads": heads if heads is not None else _no_rows("length_heads"),
+            "length_heads": heads if heads is not None else no_rows("length_heads"),
         },
         summary={
             f"accuracy_at_{length}": share for length, share in zip(overall["length"], overall["accuracy"], strict=True)
@@ -78,13 +79,6 @@ def compute(work: Work) -> Computed:
             for (hop,), part in plain.drop_nulls("hop").group_by("hop", maintain_order=True)
         },
     )
-
-
-def _no_rows(table: str):
-    """The table without rows and without the columns that the builder adds."""
-    from ops.tables.tables import TABLES
-
-    return TABLES[table].empty().drop("experiment", "seed")
 
 
 LENGTH = Stage(

@@ -1,7 +1,6 @@
 """Stage `prompting`: accuracy of a prompted language model on the 1-hop tasks by length of the target window."""
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 from assets.model_identity import model_identity, warn_of_unpinned
 from assets.stage import Check, Computed, Stage, Verdict, Work
 from ops.spec.language_models import EndpointSpec, LocalSpec, PromptingExperiment
+from ops.training.pace import Pace
 from warehouse.answers import AnswerFiles
 
 if TYPE_CHECKING:
@@ -86,12 +86,10 @@ def label(model: EndpointSpec | LocalSpec) -> str:
 
 
 def _reporter(work: Work, every_s: float = 10.0) -> Callable[[int, int, float], None]:
-    told = time.monotonic()
+    pace = Pace(every_s)
 
     def report(done: int, total: int, spent: float) -> None:
-        nonlocal told
-        if time.monotonic() - told >= every_s:
-            told = time.monotonic()
+        if pace.due():
             work.log(f"answers {done}/{total} ({done / max(total, 1):.0%}), ${spent:.4f} spent")
 
     return report

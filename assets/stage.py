@@ -1,12 +1,12 @@
 """A stage: one computation on one replicate, under a cache key that is known before anything runs."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ops.spec.study import ExperimentSpec
+from ops.training.pace import Countdown
 from warehouse.keys import key_of, made_of, set_fields
 
 if TYPE_CHECKING:
@@ -73,6 +73,13 @@ class Computed:
     summary: Mapping[str, Any] = field(default_factory=dict)
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+def no_rows(table: str) -> "pl.DataFrame":
+    """A table's frame where a stage has none to give: its columns but those that are added on publishing."""
+    from ops.tables.tables import TABLES
+
+    return TABLES[table].empty().drop("experiment", "seed")
 
 
 @dataclass(frozen=True)
@@ -170,23 +177,11 @@ def refuse_changed_reads(stage: Stage, replicate: Replicate, keys: Mapping[str, 
 
 def paced(items: Sequence[Item], work: Work, what: str, every_s: float = 10.0) -> Iterator[Item]:
     """`items` one by one, with a line such as `head scores 12/136 (9%) 0.41 s each, ETA 0:00:51` now and then."""
-    started = told = time.monotonic()
+    tell = Countdown(what, work.log, every_s)
     for done, item in enumerate(items):
-        now = time.monotonic()
-        if done and now - told >= every_s:
-            each = (now - started) / done
-            work.log(
-                f"{what} {done}/{len(items)} ({done / len(items):.0%}) {each:.2f} s each, "
-                f"ETA {clock(each * (len(items) - done))}"
-            )
-            told = now
+        if done:
+            tell(done, len(items))
         yield item
-
-
-def clock(seconds: float) -> str:
-    """Seconds as h:mm:ss."""
-    whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
 def every_verdict(stage: Stage, verdicts: Mapping[str, Verdict]) -> list[tuple[Check, Verdict]]:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import NamedTuple
 
-from assets.stage import Replicate, Stage, clock, plan
+from assets.stage import Replicate, Stage, plan
+from ops.training.pace import clock
 from pipeline.aligned import aligned
 from warehouse.store import Artifact, Store
 

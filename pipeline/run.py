@@ -27,7 +27,8 @@ import dagster as dg
 
 from assets.early_warnings import outlive_warnings
 from assets.registry import STAGES
-from assets.stage import Replicate, clock
+from assets.stage import Replicate
+from ops.training.pace import clock
 from pipeline.aligned import aligned
 from pipeline.asked import RESULTS, Asked, parse
 from pipeline.dry_run import told

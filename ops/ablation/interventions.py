@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ops.model.evaluating import evaluating
+from ops.model.evaluating import evaluating, inputs_per_chunk
 from ops.model.gptj import GPTJ, Layer, Projected
 from ops.model.rope import RotaryTable, Rotation
 from ops.spec.ablation import AblationSpec, Band, Mode
@@ -97,7 +97,7 @@ def moves(model: GPTJ, ids: Int[Tensor, "n position"], ablations: Sequence[Ablat
     counts at the last position only. Raises ValueError for what a table refuses.
     """
     device = model.lm_head.weight.device
-    chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
+    chunk = inputs_per_chunk(model, ids.shape[1], _HIDDEN_PER_CHUNK)
     total = [torch.zeros(len(ids)) for _ in ablations]
     with evaluating(model):
         hidden = [model.embed(part.to(device)) for part in ids.split(chunk)]
@@ -147,7 +147,7 @@ def ablated_logits(
                 f"unknown layer {max(ablation.layers)}; this model has layers 0 to {model.spec.n_layers - 1}"
             )
         by_layer.setdefault(min(ablation.layers), []).append(index)
-    chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
+    chunk = inputs_per_chunk(model, ids.shape[1], _HIDDEN_PER_CHUNK)
     with evaluating(model):
         hidden = [model.embed(part.to(device)) for part in ids.split(chunk)]
         plain = model.rotations(0, ids.shape[1])

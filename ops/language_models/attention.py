@@ -17,6 +17,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from ops.model.evaluating import evaluating
+
 IMPLEMENTATION = "ropewalk"
 ROWS_AT_ONCE = 256
 _ACTIVE: dict[int, "_Recorder"] = {}
@@ -261,7 +263,6 @@ def _watched(model: Any, recorder: _Recorder) -> Iterator[None]:
     AttentionInterface.register(IMPLEMENTATION, _attend)
     AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
     before = getattr(model.config, "_attn_implementation", None) or "eager"
-    training = [module for module in model.modules() if module.training]
     modules = list(model.modules())
     handles = [
         module.register_forward_pre_hook(recorder.before, with_kwargs=True)
@@ -277,8 +278,7 @@ def _watched(model: Any, recorder: _Recorder) -> Iterator[None]:
                 f"{type(model).__name__} does not take another attention function ({error}); use an architecture that "
                 "transformers supports natively"
             ) from None
-        model.eval()
-        with torch.no_grad():
+        with evaluating(model, inference=False):
             yield
     finally:
         for handle in handles:
@@ -286,8 +286,6 @@ def _watched(model: Any, recorder: _Recorder) -> Iterator[None]:
         for module in modules:
             _ACTIVE.pop(id(module), None)
         model.set_attn_implementation(before)
-        for module in training:
-            module.training = True
 
 
 def observe_layers(

@@ -10,6 +10,7 @@ from torch import nn
 
 from ops.language_models.endpoint import Answer, AnswerCache
 from ops.language_models.prompted import Message, plain_text
+from ops.model.evaluating import evaluating
 
 
 def answer_all(
@@ -95,7 +96,6 @@ def _framed(tokenizer: Any, messages: Sequence[Message], add_generation_prompt: 
     raise ValueError(f"the tokenizer's chat template refuses system, user and assistant messages ({reason})")
 
 
-@torch.no_grad()
 def _answer(model: Any, tokenizer: Any, messages: Sequence[Message], max_tokens: int) -> Answer:
     """Stop tokens and stop phrases end the reply and are no part of it, nor is any other special token."""
     if getattr(tokenizer, "chat_template", None):
@@ -104,15 +104,16 @@ def _answer(model: Any, tokenizer: Any, messages: Sequence[Message], max_tokens:
         ids = tokenizer(plain_text(messages), return_tensors="pt")["input_ids"]
     ids = ids.to(model.device)
     stops, phrases = stop_tokens(model, tokenizer), _stop_phrases(model)
-    output = model.generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        max_new_tokens=max_tokens,
-        do_sample=False,
-        eos_token_id=stops or None,
-        pad_token_id=tokenizer.eos_token_id if tokenizer.eos_token_id is not None else next(iter(stops), None),
-        **({"tokenizer": tokenizer} if phrases else {}),
-    )
+    with evaluating(model, inference=False):
+        output = model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=max_tokens,
+            do_sample=False,
+            eos_token_id=stops or None,
+            pad_token_id=tokenizer.eos_token_id if tokenizer.eos_token_id is not None else next(iter(stops), None),
+            **({"tokenizer": tokenizer} if phrases else {}),
+        )
     fresh = output[0, ids.shape[1] :].tolist()
     said = next((n for n, token in enumerate(fresh) if token in stops), None)
     text = tokenizer.decode(fresh[:said], skip_special_tokens=True)

@@ -47,10 +47,10 @@ class Watch:
         self.history = pl.concat([self.history, rows]) if self.history.height else rows
         log(
             {
-                f"head_scores/L{row['layer']}H{row['head']}/{kind}": row[f"{kind}_score"]
+                f"head_scores/L{row['layer']}H{row['head']}/{kind}": score
                 for row in rows.to_dicts()
                 for kind in ("positional", "symbolic")
-                if row[f"{kind}_score"] is not None
+                if (score := row[f"{kind}_score"]) is not None
             },
             step,
         )

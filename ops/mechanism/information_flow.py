@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ops.model.evaluating import evaluating
+from ops.model.evaluating import evaluating, inputs_per_chunk
 from ops.model.gptj import GPTJ, attention_weights
 from ops.spec.task import TaskSpec
 from ops.tasks.sequences import Sequences
@@ -25,7 +25,6 @@ from ops.tasks.task import task_of
 from ops.theory.ideal import reflexive
 
 MAJORITY = 0.5
-_HIDDEN_PER_CHUNK = 2**21  # numbers in one layer's hidden state
 
 
 class LayerFlow(NamedTuple):
@@ -74,7 +73,7 @@ def flow_agreement_frame(model: GPTJ, sequences: Sequences, task: TaskSpec, step
     valid = asking >= 0
     agreeing = torch.zeros(model.spec.n_layers, dtype=torch.float64)
     holding = torch.zeros_like(agreeing)
-    chunk = max(1, _HIDDEN_PER_CHUNK // (sequences.ids.shape[1] * model.spec.width))
+    chunk = inputs_per_chunk(model, sequences.ids.shape[1])
     with evaluating(model):
         for start in range(0, n, chunk):
             rows = slice(start, start + chunk)

@@ -6,12 +6,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ops.model.evaluating import evaluating
+from ops.model.evaluating import evaluating, inputs_per_chunk
 from ops.model.gptj import GPTJ
 from ops.model.rope import RotaryTable
 from ops.tasks.sequences import Sequences
-
-_HIDDEN_PER_CHUNK = 2**21  # numbers in one layer's hidden state
 
 
 def answers(
@@ -22,7 +20,7 @@ def answers(
     Dropout is off. `rotary`: another table of angles than the model's. Raises ValueError on a loss that is not finite.
     """
     device = model.lm_head.weight.device
-    chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
+    chunk = inputs_per_chunk(model, ids.shape[1])
     right, losses = [], []
     with evaluating(model):
         for start in range(0, len(ids), chunk):

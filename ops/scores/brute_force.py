@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ops.model.evaluating import evaluating
+from ops.model.evaluating import evaluating, inputs_per_chunk
 from ops.model.gptj import GPTJ, Layer
 from ops.model.rope import Rotation
 from ops.scores.closed_form import check_taus
@@ -36,7 +36,7 @@ def brute_force_scores(
     swap = torch.arange(len(first), device=device)
     order = torch.arange(length, device=device).repeat(len(first), 1)
     order[swap, first], order[swap, second] = second, first
-    chunks = order.split(max(1, _HIDDEN_PER_CHUNK // (length * model.spec.width)))
+    chunks = order.split(inputs_per_chunk(model, length, _HIDDEN_PER_CHUNK))
     found = []
     with evaluating(model):
         rotations = model.rotations(0, length)

@@ -8,12 +8,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ops.model.evaluating import evaluating
+from ops.model.evaluating import evaluating, inputs_per_chunk
 from ops.model.gptj import GPTJ, LayerState
 from ops.model.rope import RotaryTable
 from ops.tasks.sequences import Sequences
-
-_HIDDEN_PER_CHUNK = 2**21  # numbers in one layer's hidden state
 
 
 class FrequencyUse(NamedTuple):
@@ -36,7 +34,7 @@ def frequency_use(model: GPTJ, ids: Int[Tensor, "input position"], rotary: Rotar
         raise ValueError("frequency use needs at least one input")
     table = model.rotary if rotary is None else rotary
     device = model.lm_head.weight.device
-    chunk = max(1, _HIDDEN_PER_CHUNK // (ids.shape[1] * model.spec.width))
+    chunk = inputs_per_chunk(model, ids.shape[1])
     largest: list[list[Tensor]] = [[] for _ in range(table.shape[0])]
     with evaluating(model):
         for start in range(0, len(ids), chunk):

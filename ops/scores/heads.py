@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ops.model.evaluating import evaluating
+from ops.model.evaluating import evaluating, inputs_per_chunk
 from ops.model.gptj import GPTJ
 from ops.model.rope import RotaryTable
 from ops.scores.closed_form import SwapScores, check_taus, score_groups
@@ -79,7 +79,7 @@ def head_details(
     entropy, own_mass = torch.full(shape, torch.nan, **new), torch.full(shape, torch.nan, **new)
     negligible = torch.full((*shape, len(taus)), torch.nan, **new)
 
-    alone = max(1, _HIDDEN_PER_PASS // (ids.shape[1] * model.spec.width))
+    alone = inputs_per_chunk(model, ids.shape[1], _HIDDEN_PER_PASS)
     chunk = alone * _PASSES_AT_ONCE
     with evaluating(model):
         for start in range(0, len(ids), chunk):

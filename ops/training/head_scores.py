@@ -16,7 +16,7 @@ class HeadScores(L.Callback):
 
     Logs the means over the fixed sample `ids` as head_scores/L{layer}H{head}/{positional,symbolic} to every logger of
     the trainer, and keeps them as `latest`. `queries` and `tau` are those of `score_heads`. Training is bit-identical
-    with or without it: each submodule's mode and torch's generators are put back.
+    with or without it: `score_heads` puts each submodule's mode back, and torch's generators are put back here.
     Source of the scores: arXiv:2511.11579 §3.
     """
 
@@ -61,20 +61,13 @@ class HeadScores(L.Callback):
         for logger in trainer.loggers:
             logger.log_metrics(metrics, step)
 
-    @torch.no_grad()
     def _mean_scores(self, model: GPTJ) -> Float[Tensor, "layer head 2"]:
         device = model.lm_head.weight.device
         queries = self.queries
         if isinstance(queries, Tensor):
             queries = queries.to(device)
-        modes = [(part, part.training) for part in model.modules()]
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            model.eval()
-            try:
-                scores = score_heads(model, self.ids.to(device), queries=queries, taus=(self.tau,))
-            finally:
-                for part, training in modes:
-                    part.training = training
+            scores = score_heads(model, self.ids.to(device), queries=queries, taus=(self.tau,))
         return scores[:, 0].mean(0).cpu()  # (input, tau, L, H, 2) -> (L, H, 2)
 
 

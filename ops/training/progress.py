@@ -1,13 +1,13 @@
 """Progress by the clock: a callback that hands figures to a plain callable, and a line for the terminal."""
 
 import sys
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TextIO
 
 import lightning as L
 from torch import Tensor
 
+from ops.training.pace import Pace, clock
 from ops.training.validation import ValidationAccuracy
 
 
@@ -23,15 +23,8 @@ class Progress(NamedTuple):
     validation: Mapping[int, float] = {}
 
 
-def clock(seconds: float) -> str:
-    """0:58, 12:03 or 1:02:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
 def describe(progress: Progress) -> str:
-    """One line: step 146/500 (29%) loss 1.234 acc 0.45 6.1 steps/s ETA 0:58."""
+    """One line: step 146/500 (29%) loss 1.234 acc 0.45 6.1 steps/s ETA 0:00:58."""
     share = 100 * progress.step // progress.steps
     line = (
         f"step {progress.step}/{progress.steps} ({share}%) loss {progress.loss:.3f} acc {progress.accuracy:.2f} "
@@ -74,7 +67,7 @@ class ProgressReport(L.Callback):
         self._begin_window()
 
     def _begin_window(self) -> None:
-        self._since, self._n_steps, self._n_rows = time.monotonic(), 0, 0
+        self._pace, self._n_steps, self._n_rows = Pace(self.every_s), 0, 0
         self._loss: Tensor | float = 0.0
         self._correct: Tensor | float = 0.0
 
@@ -90,8 +83,8 @@ class ProgressReport(L.Callback):
         self._correct = self._correct + outputs["correct"]
         self._n_steps += 1
         self._n_rows += len(batch.labels)
-        step, elapsed = trainer.global_step, time.monotonic() - self._since
-        if (elapsed < self.every_s and step < self.steps) or not trainer.is_global_zero:
+        step, elapsed = trainer.global_step, self._pace.elapsed_s
+        if not trainer.is_global_zero or not (step == self.steps or self._pace.due()):
             return
         rate = self._n_steps / max(elapsed, 1e-9)
         latest = {} if self.validation is None else self.validation.latest

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from ops.model.evaluating import evaluating
 from ops.training.data import TrainingData
 from ops.training.module import LastTokenTraining
 
@@ -15,7 +16,7 @@ from ops.training.module import LastTokenTraining
 class ValidationAccuracy(L.Callback):
     """`latest` is hop class → accuracy, over `sample` evenly spread rows every `every` steps, all rows at `steps`.
 
-    Draws no random number and leaves train or eval mode as it was.
+    Draws no random number and leaves every submodule's mode as it was.
     """
 
     def __init__(self, data: TrainingData, steps: int, every: int, sample: int = 512, batch_size: int = 64) -> None:
@@ -39,14 +40,12 @@ class ValidationAccuracy(L.Callback):
         classes: Sequence[int] = hops.unique().tolist()
         self.latest = {hop: float(right[hops == hop].double().mean()) for hop in classes}
 
-    @torch.no_grad()
     def _right(self, module: LastTokenTraining, rows: Int[Tensor, " m"]) -> Bool[Tensor, " m"]:
-        model, was_training, parts = module.model, module.model.training, []
-        model.eval()
-        for part in rows.split(self.batch_size):
-            logits = model.last_logits(self.data.validation_ids[part].to(module.device))
-            parts.append(logits.argmax(-1).cpu() == self.data.validation_labels[part])
-        model.train(was_training)
+        parts = []
+        with evaluating(module.model):
+            for part in rows.split(self.batch_size):
+                logits = module.model.last_logits(self.data.validation_ids[part].to(module.device))
+                parts.append(logits.argmax(-1).cpu() == self.data.validation_labels[part])
         return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.bool)
 
     def state_dict(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 import assets
 import ops.training
 from assets.registry import STAGES
-from assets.stage import Check, Computed, Replicate, Stage, Verdict, clock, every_verdict, plan
+from assets.stage import Check, Computed, Replicate, Stage, Verdict, every_verdict, plan
 from ops.spec.study import ExperimentSpec
 from ops.tasks.registry import parse_study
 from warehouse.code import modules_of
@@ -70,7 +70,7 @@ def test_the_code_that_a_stage_calls_is_in_its_key(stage: Stage):
     }
     assert called
     # What only tells or protects, the types of columns, and the kind of an experiment: whether there is a stage at all.
-    told = {"ops.training.fit", "ops.training.progress", "ops.spec.study", "ops.tables.tables"}
+    told = {"ops.training.fit", "ops.training.pace", "ops.training.progress", "ops.spec.study", "ops.tables.tables"}
     assert called <= covered | told
 
 
@@ -80,6 +80,7 @@ TELLS_OR_PROTECTS = {
     "ops.training.fit",
     "ops.training.head_scores",
     "ops.training.interruption",
+    "ops.training.pace",
     "ops.training.progress",
     "ops.training.resume",
     "ops.training.snapshots",
@@ -119,7 +120,3 @@ def test_checks_and_verdicts_must_match():
     for wrong in ({}, {"b": verdict}, {"a": verdict, "b": verdict}):
         with pytest.raises(ValueError, match="checks and verdicts differ"):
             every_verdict(stage, wrong)
-
-
-def test_clock():
-    assert [clock(s) for s in (0, 59.6, 3_725)] == ["0:00:00", "0:01:00", "1:02:05"]

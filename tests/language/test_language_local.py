@@ -104,6 +104,16 @@ def test_other_stop_tokens_are_another_question(tokenizer, build_model):
     assert [answer.finish_reason for answer in cache.values()] == ["length", "stop"]
 
 
+def test_a_model_in_training_mode_answers_as_in_eval_mode_and_stays_as_it_was(tokenizer, build_model):
+    model = build_model("llama", vocab_size=1500, attention_dropout=0.9)
+    expected = ask(model, tokenizer, 12)
+    model.train()
+    model.model.layers[0].eval()
+    modes = [part.training for part in model.modules()]
+    assert [ask(model, tokenizer, 12) for _ in range(3)] == [expected] * 3
+    assert [part.training for part in model.modules()] == modes
+
+
 def test_a_template_without_a_system_role_gets_its_words_before_the_users(tokenizer, build_model):
     refusing = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
     model = speaking(build_model, 5)

@@ -130,7 +130,7 @@ def test_entropy_is_scaled_a_layer_over_training():
 
 def test_accuracy_by_hop_class(model, sequences, monkeypatch):
     model.train()
-    monkeypatch.setattr("ops.scores.accuracy._HIDDEN_PER_CHUNK", 1)
+    monkeypatch.setattr("ops.scores.accuracy.inputs_per_chunk", lambda model, length: 1)
     with torch.no_grad():
         logits = torch.stack([model.eval()(row[None])[0, -1] for row in sequences.ids])
     labels = sequences.labels.clone()

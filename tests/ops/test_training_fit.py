@@ -272,7 +272,7 @@ def test_progress_is_reported_at_the_end_at_least(tmp_path):
 
 def test_a_progress_line():
     progress = Progress(146, 500, 1.2341, 0.451, 6.12, 58.2)
-    assert describe(progress) == "step 146/500 (29%) loss 1.234 acc 0.45 6.1 steps/s ETA 0:58"
+    assert describe(progress) == "step 146/500 (29%) loss 1.234 acc 0.45 6.1 steps/s ETA 0:00:58"
     later = progress._replace(eta_s=3723, validation={1: 0.5, 2: 0.25})
     assert describe(later).endswith("ETA 1:02:03 validation 1-hop 0.50 2-hop 0.25")
 
@@ -288,7 +288,7 @@ def test_the_terminal_gets_a_bar_and_a_file_gets_lines():
         TerminalProgress(file)(Progress(step, 500, 1, 0.5, 5, 1))
     assert terminal.getvalue().count("\r") == 2
     assert "██·· step 250/500" in terminal.getvalue()
-    assert terminal.getvalue().endswith("ETA 0:01\n")
+    assert terminal.getvalue().endswith("ETA 0:00:01\n")
     assert len(file.getvalue().splitlines()) == 2
 
 
