@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ops.model.evaluating import evaluating
@@ -47,7 +47,14 @@ def record(model: GPTJ, ids: Int[Tensor, "n position"], donor_ids: Int[Tensor, "
 def patched_answers(
     model: GPTJ, runs: Runs, layers: range, reader: Int[Tensor, "n"], read: Int[Tensor, "n"]
 ) -> Int[Tensor, "n"]:
-    """The model's answers with the edge reader ← read patched in each of `layers`, the model's own everywhere else.
+    """The model's answers under `patched_logits`."""
+    return patched_logits(model, runs, layers, reader, read).argmax(-1)
+
+
+def patched_logits(
+    model: GPTJ, runs: Runs, layers: range, reader: Int[Tensor, "n"], read: Int[Tensor, "n"]
+) -> Float[Tensor, "n vocabulary"]:
+    """The last token's logits with the edge reader ← read patched in each of `layers`, the model's own everywhere else.
 
     `layers` are consecutive; computation starts from the base run's input of the first of them.
     """
@@ -56,7 +63,7 @@ def patched_answers(
     for index in range(layers.start, model.spec.n_layers):
         gather = _patched_edge(runs.donor_values[index], reader, read) if index in layers else None
         hidden = model.blocks[index].step(hidden, rotations[index], gather=gather)
-    return model.read_out(hidden[:, -1:])[:, 0].argmax(-1)
+    return model.read_out(hidden[:, -1:])[:, 0]
 
 
 def _patched_edge(donor_value: Tensor, reader: Tensor, read: Tensor) -> Gather:
@@ -77,9 +84,10 @@ def value_patching_frame(
 ) -> pl.DataFrame:
     """Rows of `value_patching`: a row a hop class, layer and edge of the chain; layer NULL patches all layers at once.
 
-    `follows`: share of inputs that then answer with the donor's token, `keeps`: with their own. `read_link` NULL is
-    the control: the last token reads a random position off the chain. Only inputs that the model answers rightly, as
-    they are and as donors, count (`n`); a hop class without any has no rows.
+    `follows`: share of inputs that then answer with the donor's token, `keeps`: with their own;
+    `logit_shift`: how far the patch moves the donor's token's logit minus their own's, mean over inputs. `read_link`
+    NULL is the control: the last token reads a random position off the chain. Only inputs that the model answers
+    rightly, as they are and as donors, count (`n`); a hop class without any has no rows.
     """
     device = model.lm_head.weight.device
     found: list[dict] = []
@@ -87,14 +95,17 @@ def value_patching_frame(
         donor_ids = donors(sequences, task, generator)
         target = sequences.chain.gather(1, sequences.hops[:, None])
         donor_labels = donor_ids.gather(1, target)[:, 0]
-        right = _answers(model, sequences.ids) == sequences.labels
-        right &= _answers(model, donor_ids) == donor_labels
+        unpatched = _logits(model, sequences.ids)
+        right = unpatched.argmax(-1) == sequences.labels
+        right &= _logits(model, donor_ids).argmax(-1) == donor_labels
         for hops in sequences.hops.unique().tolist():
             rows = right & (sequences.hops == hops)
             n = int(rows.sum())
             if n == 0:
                 continue
             chain = sequences.chain[rows, : hops + 1]
+            own, donor = sequences.labels[rows], donor_labels[rows]
+            lead_before = _lead(unpatched[rows], donor, own)
             runs = record(model, sequences.ids[rows].to(device), donor_ids[rows].to(device))
             edges: list[tuple[int, int | None, Tensor]] = [
                 (a, b, chain[:, b]) for a, b in combinations(range(hops + 1), 2)
@@ -104,7 +115,8 @@ def value_patching_frame(
             for a, b, read in edges:
                 for layer in (*range(model.spec.n_layers), None):
                     where = range(model.spec.n_layers) if layer is None else range(layer, layer + 1)
-                    answers = patched_answers(model, runs, where, chain[:, a].to(device), read.to(device)).cpu()
+                    logits = patched_logits(model, runs, where, chain[:, a].to(device), read.to(device)).cpu()
+                    answers = logits.argmax(-1)
                     found.append(
                         {
                             "step": step,
@@ -112,17 +124,25 @@ def value_patching_frame(
                             "layer": layer,
                             "reader_link": a,
                             "read_link": b,
-                            "follows": float((answers == donor_labels[rows]).double().mean()),
-                            "keeps": float((answers == sequences.labels[rows]).double().mean()),
+                            "follows": float((answers == donor).double().mean()),
+                            "keeps": float((answers == own).double().mean()),
+                            "logit_shift": float((_lead(logits, donor, own) - lead_before).mean()),
                             "n": n,
                         }
                     )
     integers = dict.fromkeys(("step", "hop", "layer", "reader_link", "read_link", "n"), pl.Int64)
-    return pl.DataFrame(found, schema=integers | {"follows": pl.Float64, "keeps": pl.Float64})
+    return pl.DataFrame(found, schema=integers | dict.fromkeys(("follows", "keeps", "logit_shift"), pl.Float64))
 
 
-def _answers(model: GPTJ, ids: Tensor) -> Tensor:
-    return model.last_logits(ids.to(model.lm_head.weight.device)).argmax(-1).cpu()
+def _logits(model: GPTJ, ids: Tensor) -> Float[Tensor, "n vocabulary"]:
+    return model.last_logits(ids.to(model.lm_head.weight.device)).cpu()
+
+
+def _lead(
+    logits: Float[Tensor, "n vocabulary"], token: Int[Tensor, "n"], other: Int[Tensor, "n"]
+) -> Float[Tensor, "n"]:
+    """How far `token`'s logit exceeds `other`'s."""
+    return (logits.gather(1, token[:, None]) - logits.gather(1, other[:, None]))[:, 0].double()
 
 
 def _off_chain(chain: Int[Tensor, "n link"], length: int, generator: torch.Generator) -> Int[Tensor, "n"]:

@@ -39,13 +39,14 @@ ROOM_TABLES = (
         "value_patching",
         "One row a hop class, layer and edge of the chain: what the model answers when that reader gets the "
         "value of an input with another answer.",
-        "step hop layer reader_link read_link follows keeps n",
+        "step hop layer reader_link read_link follows keeps logit_shift n",
         hop="hop class of the inputs",
         layer="layer that is patched; NULL = all layers at once",
         reader_link=(INTEGER, "", "place on the hop chain of the position that reads"),
         read_link=(INTEGER, "", "place on the hop chain of the position read; NULL = one off the chain"),
         follows=(REAL, "share", "share of inputs that answer with the patched-in token"),
         keeps=(REAL, "share", "share of inputs that still answer with their own token"),
+        logit_shift=(REAL, "logit", "how far the patch moves the patched-in token's logit minus their own token's"),
         n="number of inputs, all answered rightly without the patch",
     ),
     table(

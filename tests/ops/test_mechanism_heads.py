@@ -12,13 +12,14 @@ from ops.mechanism.information_flow import flow_agreement_frame, information_flo
 from ops.mechanism.placed import placed_logits
 from ops.mechanism.qk_plane import qk_plane_frame
 from ops.mechanism.score_variants import VARIANTS
-from ops.mechanism.value_patching import donors, patched_answers, record, value_patching_frame
+from ops.mechanism.value_patching import donors, patched_answers, patched_logits, record, value_patching_frame
 from ops.model.gptj import GPTJ
 from ops.scores.heads import score_heads
 from ops.spec.model import ModelSpec
 from ops.tables.tables import TABLES, frame_for
 from ops.tasks.letter import LetterTaskSpec
 from ops.tasks.number import NumberTaskSpec
+from ops.tasks.sequences import Sequences
 from ops.tasks.task import task_of
 
 NUMBER = NumberTaskSpec(hops=(1, 2), n_letters=12)
@@ -116,6 +117,26 @@ def test_the_answer_follows_the_edges_that_carry_it_and_no_others(index_model, s
     assert (frame.filter(pl.col("read_link").is_null())["keeps"] == 1).all()
     assert (frame.filter(pl.col("follows") == 0)["keeps"] == 1).all()
     frame_for("value_patching", frame, "e", 0)
+    assert (carried["logit_shift"] > 1).all()
+    assert (frame.filter(pl.col("follows") == 0)["logit_shift"].abs() < carried["logit_shift"].min()).all()
+
+
+def test_the_logit_shift_is_that_of_the_two_answers_by_the_patch(index_model, sequences):
+    frame = value_patching_frame(index_model, sequences, NUMBER, 7, torch.Generator().manual_seed(0))
+    row = frame.row(by_predicate=(pl.col("hop") == 2) & (pl.col("layer") == 1) & (pl.col("read_link") == 1), named=True)
+    two = Sequences(*(column[sequences.hops == 2] for column in sequences))
+    other = donors(sequences, NUMBER, torch.Generator().manual_seed(0))[sequences.hops == 2]
+    with torch.inference_mode():
+        patched = patched_logits(
+            index_model, record(index_model, two.ids, other), range(1, 2), two.chain[:, 0], two.chain[:, 1]
+        )
+        plain = index_model.last_logits(two.ids)
+    shifts = []
+    for i in range(len(two.ids)):
+        theirs, own = int(other[i, two.chain[i, 2]]), int(two.labels[i])
+        shifts.append(float(patched[i, theirs] - patched[i, own] - plain[i, theirs] + plain[i, own]))
+    assert row["n"] == len(shifts)
+    assert row["logit_shift"] == pytest.approx(sum(shifts) / len(shifts), rel=1e-5)
 
 
 @pytest.mark.parametrize("task", [NUMBER, LETTER], ids=lambda task: task.name)

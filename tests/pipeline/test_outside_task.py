@@ -71,7 +71,8 @@ def keys() -> dict[str, dict[str, str]]:
 
 
 TABLES = (
-    "training_log", "accuracy", "head_scores", "frequency_use", "shortcut_accuracy", "flow_agreement",
+    "training_log", "accuracy", "head_scores", "frequency_use", "shortcut_accuracy", "answer_distances",
+    "flow_agreement",
     "information_flow", "qk_plane", "discrepancy", "length_accuracy",
 )  # fmt: skip
 
@@ -196,7 +197,8 @@ def test_a_task_without_a_mechanism_lacks_the_stages_that_need_one(outside, monk
     [study] = [study for study in declared_studies() if study.study == "outside"]
     planned = plan(Replicate(study.experiments[0], 0), STAGES)
     assert set(planned) == {
-        "dataset", "shortcuts", "checkpoints", "accuracy", "head_scores", "frequency_use", "exclusion",
+        "dataset", "shortcuts", "answer_distances", "checkpoints", "accuracy", "head_scores", "frequency_use",
+        "exclusion",
     }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from warehouse.code import modules_of
 STUDIES = ("quick", "paper")
 MARKS = {
     "learning_dynamics": {"area", "line", "rule", "text"},
+    "final_accuracy": {"rule", "point"},
     "score_plane": {"rect", "trail", "point", "text"},
     "frequency_use": {"rect", "rule", "point", "text"},
     "shortcuts": {"rect", "text"},
@@ -126,11 +127,11 @@ def test_a_digest_of_rows_sees_values_and_not_the_order_of_a_sum():
 
 
 def test_a_module_in_the_folder_is_a_figure(tmp_path, monkeypatch):
-    (tmp_path / "probe_figure.py").write_text('NAME = "probe"\nORDER = 115\n\n\ndef chart(found):\n    return found\n')
+    (tmp_path / "probe_figure.py").write_text('NAME = "probe"\nORDER = 117\n\n\ndef chart(found):\n    return found\n')
     (tmp_path / "probe_help.py").write_text("NAME = 'no figure'\n")
     monkeypatch.setattr(warehouse.charts, "__path__", [*warehouse.charts.__path__, str(tmp_path)])
     names = [figure.NAME for figure in find()]
-    assert names[:3] == ["learning_dynamics", "probe", "score_plane"]
+    assert names[:4] == ["learning_dynamics", "final_accuracy", "probe", "score_plane"]
     assert sorted(names) == sorted(["probe", *(figure.NAME for figure in FIGURES)])
 
 
@@ -165,6 +166,20 @@ def test_every_value_drawn_stands_in_the_view(made_up, drawn):
         *made_up.sql("SELECT accuracy FROM shortcut_comparison WHERE study = 'quick'").fetchall(), strict=True
     )
     assert shown == pytest.approx(sorted(values), rel=1e-5)
+
+
+def test_every_seeds_accuracy_stands_in_an_interval_of_wilson(made_up, drawn):
+    rows = drawn("final_accuracy", "quick").rows["runs"]
+    assert {(row["experiment"], row["seed"]) for row in rows} == {
+        (f"quick_{task}", seed) for task in ("number", "letter") for seed in (0, 1)
+    }
+    for row in rows:  # the ends are where the score test is at the edge: |accuracy - p| = z sqrt(p (1 - p) / n)
+        assert 0 <= row["ci_low"] <= row["accuracy"] <= row["ci_high"] <= 1
+        for p in (row["ci_low"], row["ci_high"]):
+            edge = 1.959963984540054 * (p * (1 - p) / row["n"]) ** 0.5
+            assert abs(row["accuracy"] - p) == pytest.approx(edge, abs=1e-12)
+    shown = "SELECT count(*) FROM final_accuracy_by_seed WHERE study = 'quick' AND hop IS NOT NULL"
+    assert made_up.sql(shown).fetchall() == [(len(rows),)]
 
 
 def test_learning_dynamics_shows_every_layer_and_the_moment(made_up, drawn):

@@ -133,3 +133,16 @@ def test_overview_has_a_row_for_every_run(made_up, nothing_ran):
     assert len(found) == 10
     assert found[-1] == ("quick_number", 1, 1.0, 2, "L1 L2", 12.5)
     assert nothing_ran.sql("SELECT * FROM overview").fetchall() == []
+
+
+@pytest.mark.parametrize(("excess", "verdict", "measured"), [(0.0, "reproduced", 1.0), (1e-6, "not reproduced", 0.5)])
+def test_the_sharp_bound_holds_at_every_length_or_not(database, made_up_frames, excess, verdict, measured):
+    named = made_up_frames["experiments"].head(1).with_columns(experiment=pl.lit("theory"), seed=pl.lit(0, pl.Int32))
+    heights = pl.DataFrame({"length": [2, 9], "measured": [0.2, 0.3 + excess], "bound_sharp": [0.3, 0.3]})
+    nothing = ("layer", "head", "measured_mean", "measured_min", "bound", "bound_corrected", "n")
+    rows = heights.with_columns(
+        *(pl.lit(None, pl.Float64).alias(name) for name in nothing),
+        experiment=pl.lit("theory"), seed=0, source=pl.lit("index"), theta=0.8, in_range=pl.lit(True),
+    )  # fmt: skip
+    row = claims(database({"experiments": named, "discrepancy": rows}))["index-discrepancy-sharp"]
+    assert (row["verdict"], row["measured"]) == (verdict, measured)
