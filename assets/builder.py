@@ -2,9 +2,9 @@
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import dagster as dg
 
@@ -29,6 +29,7 @@ from warehouse.explain import computed_again
 from warehouse.keys import code_of
 from warehouse.store import Artifact, Store
 
+Prepared = TypeVar("Prepared")
 OWNERS = ["team:ropewalk"]
 SPECS_TAG = "ropewalk/specs"
 EXCLUSIVE_TAG = "ropewalk/exclusive"
@@ -95,6 +96,27 @@ def refuse_changed_specs(context: dg.AssetExecutionContext, specs: str) -> None:
         )
 
 
+def get_or_build(
+    store: Store,
+    stage: str,
+    key: str,
+    find: Callable[[], Artifact | None],
+    build: Callable[[Path, Prepared], Artifact],
+    prepare: Callable[[], Prepared],
+) -> tuple[Artifact, str]:
+    """The artifact and "hit" or "miss": what `find()` finds, else what `build(folder, prepare())` publishes.
+
+    Of two processes that want it, one builds and the other waits, and then finds it. `prepare` runs before the wait.
+    """
+    if artifact := find():
+        return artifact, "hit"
+    prepared = prepare()
+    with store.building(stage, key) as folder:
+        if artifact := find():
+            return artifact, "hit"
+        return build(folder, prepared), "miss"
+
+
 def get_or_compute(
     context: dg.AssetExecutionContext,
     store: Store,
@@ -103,40 +125,42 @@ def get_or_compute(
     keys: Mapping[str, str],
     stages: Mapping[str, Stage],
 ) -> tuple[Artifact, str]:
-    """The artifact and "hit" or "miss". Of two processes that want it, one computes and the other waits for it.
+    """`get_or_build` of a stage.
 
     Raises dagster.Failure, after its checks are told, where the artifact is refused: now, or before and no retry asked.
     """
-    key = keys[stage.name]
-    if artifact := refusal.published(store, stage, key):
-        context.log.info(f"{stage.name} of {replicate}: in the store ({key[:12]}), nothing computed")
-        return artifact, "hit"
-    known = store.refused(stage.name, key)
-    if known and not refusal.retry_asked(context.run.tags):
-        raise refused(context, stage, replicate, known, before=True)
-    inputs = {name: required(store, stages[name], keys[name]) for name in stage.inputs}
-    with store.building(stage.name, key) as folder:
-        if artifact := refusal.published(store, stage, key):
-            context.log.info(f"{stage.name} of {replicate}: another process has just computed it ({key[:12]})")
-            return artifact, "hit"
+    key, named = keys[stage.name], f"{stage.name} of {replicate}"
+
+    def prepare() -> tuple[Artifact | None, dict[str, Artifact]]:
+        known = store.refused(stage.name, key)
+        if known and not refusal.retry_asked(context.run.tags):
+            raise refused(context, stage, replicate, known, before=True)
+        return known, {name: required(store, stages[name], keys[name]) for name in stage.inputs}
+
+    def build(folder: Path, prepared: tuple[Artifact | None, dict[str, Artifact]]) -> Artifact:
+        known, inputs = prepared
         if (now := store.refused(stage.name, key)) and now != known:
             raise refused(context, stage, replicate, now, before=True)
         if known:
-            context.log.info(f"{stage.name} of {replicate}: refused before, computed again as asked")
+            context.log.info(f"{named}: refused before, computed again as asked")
             store.discard_workdir(stage.name, key)
             folder = store.workdir(stage.name, key)
         refuse_edited_code(stage.modules(replicate.experiment))
         refuse_changed_reads(stage, replicate, keys)
-        context.log.info(f"{stage.name} of {replicate}: computing ({key[:12]})")
+        context.log.info(f"{named}: computing ({key[:12]})")
         if why := computed_again(store, parts_of_key(stage, replicate, keys)):
-            context.log.info(f"{stage.name} of {replicate}: computed again: {why}")
+            context.log.info(f"{named}: computed again: {why}")
         began = time.monotonic()
         computed = stage.compute(Work(replicate, inputs, folder, context.log.info, observer(context)))
         refuse_changed_reads(stage, replicate, keys)
-        artifact = publish(store, stage, replicate, keys, computed, folder, time.monotonic() - began)
-    if refusal.failed(stage, artifact):
+        return publish(store, stage, replicate, keys, computed, folder, time.monotonic() - began)
+
+    artifact, cache = get_or_build(store, stage.name, key, lambda: refusal.published(store, stage, key), build, prepare)
+    if cache == "hit":
+        context.log.info(f"{named}: in the store ({key[:12]}), nothing computed")
+    elif refusal.failed(stage, artifact):
         raise refused(context, stage, replicate, artifact, before=False)
-    return artifact, "miss"
+    return artifact, cache
 
 
 def refused(

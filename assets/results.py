@@ -14,7 +14,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets.builder import OWNERS, StoreResource, asset_key, figures, refuse_changed_specs
+from assets.builder import OWNERS, StoreResource, asset_key, figures, get_or_build, refuse_changed_specs
 from assets.held import Held
 from assets.provenance import provenance
 from assets.stage import Plans
@@ -71,11 +71,8 @@ def get_or_write(
     write: Callable[[Path], Mapping[str, Any]],
 ) -> tuple[Artifact, str]:
     """The artifact and "hit" or "miss"; `write(folder)` fills the folder that is published and returns its summary."""
-    if artifact := store.get(name, key):
-        return artifact, "hit"
-    with store.building(name, key) as work:
-        if artifact := store.get(name, key):
-            return artifact, "hit"
+
+    def build(work: Path, _: None) -> Artifact:
         refuse_edited_code(code)
         context.log.info(f"{name}: computing ({key[:12]})")
         began = time.monotonic()
@@ -98,7 +95,9 @@ def get_or_write(
             code=code_of(code),
             provenance=provenance(wall_s),
             summary=summary,
-        ), "miss"
+        )
+
+    return get_or_build(store, name, key, lambda: store.get(name, key), build, lambda: None)
 
 
 def current_warehouse(context: dg.AssetExecutionContext, store: Store, plans: Plans) -> tuple[Artifact, str]:
