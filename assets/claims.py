@@ -96,7 +96,7 @@ def _details(claim: Mapping[str, Any]) -> dict[str, Any]:
         "verdict": claim["verdict"],
         "measure": claim["measure"],
         "measured": shortened(claim["measured"]),
-        "interval (lowest to highest run)": None if low is None or high is None else f"{low:.4g} to {high:.4g}",
+        "lowest to highest (run or interval)": None if low is None or high is None else f"{low:.4g} to {high:.4g}",
         "criterion": claim["criterion"],
         "paper": claim["paper_value"],
         "study": claim["basis"],

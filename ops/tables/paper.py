@@ -21,7 +21,7 @@ ROOM_TABLES = (
         "id source place_in_source statement measure paper_value criterion",
         id=(TEXT, "", "short name of the claim"),
         source="PVS = arXiv 2605.31558, DPS = arXiv 2511.11579, ours = stated by this project",
-        place_in_source=(TEXT, "", "section, figure or theorem of the source"),
+        place_in_source=(TEXT, "", "section, figure or theorem of the source; of ours: a correction, or post hoc"),
         statement=(TEXT, "", "what is claimed"),
         measure=(TEXT, "", "what is computed to decide it"),
         paper_value=(TEXT, "", "value that the paper reports; values with 'about' are read off plots"),

@@ -1,7 +1,7 @@
 """What the tasks give away: how often the answer is right without following the chain from the query to its end.
 
 A shortcut spreads one guess over the target window; its accuracy is the expected one, ties broken at random. Shown
-beside a model's accuracy it says how much of that need not come from multi-hop reasoning. Ours; no paper reports it.
+beside a model's accuracy it says how much of that at least can be had without hopping. Ours; no paper reports it.
 """
 
 import polars as pl

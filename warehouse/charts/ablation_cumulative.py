@@ -35,8 +35,8 @@ def caption(found: style.Found) -> str:
         "starting from the fastest plane (left) or from the slowest (right). Top: the planes keep their content but "
         "stop rotating; at the right end nothing rotates, as without positional encoding. Bottom: they leave the "
         "logits; at the right end attention is uniform. Lines are means over seeds, shading is the widest 95 % "
-        "interval over test sequences. A task that needs positions falls at the upper left, one that needs content "
-        "only does not."
+        "interval of a seed over test sequences. A model that falls at the upper left loses answers without the fast "
+        "planes' rotation; one that does not fall loses nothing, and neither does a model that failed to learn."
     )
 
 

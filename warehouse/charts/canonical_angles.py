@@ -7,7 +7,7 @@ import altair as alt
 from warehouse.charts import style
 
 NAME = "canonical_angles"
-TITLE = "Which RoPE angle does one attention head need for Index, Retrieval and Partial induction?"
+TITLE = "With which RoPE angle does one attention head solve Index, Retrieval and Partial induction?"
 VIEWS = ("canonical_by_angle",)
 ORDER = 510
 PER_STUDY = True
@@ -47,9 +47,10 @@ def caption(found: style.Found) -> str:
     return (
         "One-layer models without an MLP whose single head has one RoPE plane; each point is a model trained with that "
         "angle. Top: accuracy; the dashed line is a guess; for Partial induction also heads with two planes, one of "
-        "which stands still, at the angle of the other. Bottom: whether the trained head acts by position or by "
-        "content (both near 1 = attention is spread evenly). Lines are means over seeds, shading runs from the lowest "
-        f"to the highest ({counted or 'no runs'})."
+        "which stands still, at the angle of the other (two planes of one angle, ID 33, gave 0.998 "
+        "to 1.000 as well: number of planes and of angles are confounded). Bottom: whether the trained head "
+        "acts by position or by content (both near 1 = attention is spread evenly). Lines are means over seeds, "
+        f"shading runs from the lowest to the highest ({counted or 'no runs'})."
     )
 
 

@@ -29,9 +29,10 @@ def caption(found: style.Found) -> str:
     return (
         "Accuracy of models with one RoPE plane, by the position at which the answer stands. Top: every angle, fastest "
         "at the top, dark = right. Bottom: the angles of middling accuracy (mean between 0.25 and 0.9). Index with too "
-        "slow an angle keeps the ends and loses what lies between (U; the slower, the more it is first and last "
-        "position alone); Retrieval with too fast an angle is best in the middle (inverse U); Partial induction too, "
-        "and with too slow an angle it takes an earlier attribute for the last. Means over seeds."
+        "slow an angle keeps the first and the last position (an end effect: without these two the bend was -0.010 and "
+        "+0.014, with them +0.063 and +0.088, at 32 tokens); Retrieval with too fast an angle is best in the middle "
+        "(inverse U); Partial induction too, and with too slow an angle it takes an earlier attribute for the last. "
+        "Means over seeds."
     )
 
 

@@ -56,7 +56,8 @@ def caption(found: style.Found) -> str:
         "Top: how a head's use is shared out among the planes at the last checkpoint (use = a plane's largest "
         "contribution to a logit of the last token, averaged over inputs; shares of its square, a row sums to 1). "
         f"Middle: the mean frequency ID weighted by that square, with the lowest and highest seed; {beside} Bottom: "
-        "the same mean at every checkpoint. Positional heads should sit at the left, at fast planes."
+        "the same mean at every checkpoint. A contribution that is the same on all keys counts as use. Read beside an "
+        "untrained model: with 64 planes its means lay at 30 to 31 in layers 1 to 11."
     )
 
 

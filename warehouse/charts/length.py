@@ -1,4 +1,4 @@
-"""Length extrapolation (arXiv 2605.31558, Fig. 5): the theory's bounds, accuracy by length, and what helps."""
+"""Length extrapolation (arXiv 2605.31558, Fig. 5): the theory's bounds, accuracy by length, and what changes it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -70,8 +70,9 @@ def caption(found: style.Found) -> str:
         "target window and nothing that the task needs moves. Below: the same by the number of hops; with changes at "
         "inference, and with the answer anywhere in the longer window; and how far each model gets (accuracy at "
         "multiples of the trained length, and the longest length up to which it stays above 0.9). Bands are 95 % "
-        "intervals that allow for the sequences behind one prefix being alike; with several seeds they hold every "
-        f"seed's; with more than eight curves B has none ({behind or 'no runs'}{'; …' if len(runs) > 4 else ''})."
+        "intervals that allow for the sequences behind one prefix being alike; with several seeds they run from the "
+        f"lowest end to the highest; with more than eight curves B has none ({behind or 'no runs'}"
+        f"{'; …' if len(runs) > 4 else ''})."
     )
 
 

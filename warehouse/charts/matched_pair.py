@@ -7,7 +7,7 @@ import altair as alt
 from warehouse.charts import style
 
 NAME = "matched_pair"
-TITLE = "Graph or encoding: what makes learning go hop by hop, and what extrapolates?"
+TITLE = "How is each task of the matched pair learned, with which heads, and how far does it reach?"
 VIEWS = ("matched_dynamics", "matched_summary", "matched_measures", "matched_runs")
 ORDER = 310
 PER_STUDY = True
@@ -37,13 +37,14 @@ WIDTH, HEIGHT = 300, 130
 def caption(found: style.Found) -> str:
     """What the figure shows, in plain words."""
     return (
-        "Number and letter-matched have the same pointer graphs and differ in how a pointer is written: as a distance, "
-        "or as the letter of the token pointed to. The published letter task has other graphs, on which a guess that "
-        "follows no path is right most of the time. Top: test accuracy over training by the number of hops, a row a "
+        "Number and letter-matched have the same pointer graphs and differ in how a pointer is written (as a distance, "
+        "or as the letter of the token pointed to) and in the alphabet. The published letter task has other graphs, on "
+        "which a guess that follows no path is right most of the time. So graph, alphabet, encoding and shortcut are "
+        "not separated here. Top: test accuracy over training by the number of hops, a row a "
         "learning rate; lines are means over seeds, bands run from the lowest to the highest. Bottom: what the trained "
-        "models measure: steps at which hop classes reach 0.9, the best shortcut, heads that are pure at gamma 0.1, "
-        "accuracy with planes that stop rotating in all layers, share of answers that follow a value patched in along "
-        "the path, accuracy at multiples of the trained length. Mean over seeds, in brackets the lowest and the "
+        "models measure: steps at which hop classes reach 0.9, the best shortcut found, heads that are pure at gamma "
+        "0.1, accuracy with planes that stop rotating in all layers, share of answers that follow a value patched in "
+        "along the path, accuracy at multiples of the trained length. Mean over seeds, in brackets the lowest and the "
         "highest seed; – where some seed never got there."
     )
 

@@ -131,7 +131,7 @@ def _claims(connection: duckdb.DuckDBPyConnection) -> str:
             ("verdict", verdict),
             ("measure and criterion", lambda c: f"{escape(c['measure'])}: {escape(c['criterion'])}"),
             ("paper", lambda c: escape(c["paper_value"] or "")),
-            ("measured (lowest to highest run)", measured),
+            ("measured (lowest to highest run or interval)", measured),
             ("decided by", decided_by),
         ],
     )
@@ -139,8 +139,9 @@ def _claims(connection: duckdb.DuckDBPyConnection) -> str:
     return (
         f'<h2 id="claims">Claims</h2><p>{escape(summary)}. A claim counts as reproduced only if its criterion holds on '
         "every run that decides it. Runs of the study paper (the published size) decide; a claim that names no size "
-        "falls back to the study quick, a smaller model, and says so. Not run = the store has nothing to decide it "
-        "by.</p>" + table
+        "falls back to the study quick, a smaller model, and says so. No null is asked: an untrained model or one that "
+        "failed to learn may meet a criterion too, and one run decides little. Not run = the store has nothing to "
+        "decide it by.</p>" + table
     )
 
 

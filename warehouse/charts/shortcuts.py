@@ -26,7 +26,8 @@ def caption(found: style.Found) -> str:
     return (
         "Share of test sequences answered correctly by the trained model (top row, mean over seeds at the last "
         "checkpoint) and by rules that never follow the chain of hops (best first), by the number of hops. Where a "
-        "rule comes close to the model, accuracy alone does not show that the model has learned to hop."
+        "rule comes close to the model, accuracy alone does not show that the model has learned to hop. The best rule "
+        "is a lower bound: a better one may exist."
     )
 
 

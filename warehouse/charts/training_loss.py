@@ -26,8 +26,8 @@ def caption(found: style.Found) -> str:
     return (
         "Cross-entropy on the answer token of the training batches, in nats on a logarithmic axis; guessing among "
         "all tokens costs about 4.9. The line is the mean over seeds and over the steps of a window (at most 400 "
-        "windows a run), the band runs from the lowest to the highest batch in it. Plateaus followed by falls are "
-        "hop classes being learned one after the other."
+        "windows a run), the band runs from the lowest to the highest batch in it. Which hop "
+        "classes are learned when is not said here, but by the accuracy by hops."
     )
 
 

@@ -29,10 +29,11 @@ def caption(found: style.Found) -> str:
     return (
         "In one layer, the value that one position of the path reads from another is replaced by that of a second "
         "input, equal but for the answer token; everything else stays. A cell is the share of inputs that then answer "
-        "with the second input's token: 1 = this reading in this layer carries the answer, 0 = it does not. Column "
+        "with the second input's token: 1 = this reading in this layer carries the answer, 0 = not by itself. Column "
         "all: patched in every layer at once. Positions are named along the path: last (the query), hop 1, hop 2, …, "
-        "target. Two layers below 1 each whose column all is 1 carry the answer together. The row off the chain is "
-        "the control: a random other position. Only inputs answered rightly, means over seeds."
+        "target. Two layers below 1 each whose column all is 1 may carry the answer together. The row off the chain is "
+        "the control: a random other position (a quarter of its patches change nothing). Only "
+        "inputs answered rightly, means over seeds."
     )
 
 

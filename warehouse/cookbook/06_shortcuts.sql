@@ -1,4 +1,4 @@
--- How much of the accuracy could a shortcut explain that follows no chain?
+-- How often is a rule right that follows no chain? (a lower bound: a better rule may exist)
 SELECT experiment, solver, round(accuracy, 3) AS accuracy
 FROM shortcut_comparison
 WHERE hop IS NULL

@@ -1,4 +1,5 @@
--- Verdict on every claim: reproduced only if the criterion holds on every run that decides it; not run if none does.
+-- Verdict on every claim: reproduced only if the criterion holds on every run that decides it; not run if none does. No null is
+-- asked: an untrained or failed model may pass too.
 WITH decidable AS (
     SELECT id, basis
     FROM claim_measurements

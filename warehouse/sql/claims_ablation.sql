@@ -1,4 +1,4 @@
--- Predictions on trained multi-hop models under ablation (fastest eighth = IDs 1 to 8 of 64), measured a run.
+-- Post hoc claims of ours on trained multi-hop models under ablation (fastest eighth = IDs 1 to 8 of 64), measured a run.
 WITH points AS (
     SELECT
         r.basis, a.experiment, a.seed, a.task, a.mode, a.scope, a.place, a.layers, a.n_layers, a.band_low, a.band_high,

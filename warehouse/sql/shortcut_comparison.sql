@@ -1,4 +1,4 @@
--- Final test accuracy of the trained model beside each shortcut that does not follow the chain, by hop class.
+-- Final test accuracy of the trained model beside each shortcut found that does not follow the chain (lower bounds), by hop class.
 -- rank: 0 for the model, then the shortcuts from the most to the least accurate over all hop classes
 WITH solvers AS (
     SELECT experiment, seed, 'the trained model' AS solver, true AS is_model, hop, accuracy FROM final_accuracy

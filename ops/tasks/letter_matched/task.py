@@ -1,4 +1,4 @@
-"""The letter-matched task: the number task's pointer graphs written in letters, so that only the encoding differs.
+"""The letter-matched task: the number task's pointer graphs written in letters: encoding and alphabet differ.
 
 The non-query positions carry distinct left letters; each right letter is the left letter of the pair pointed to.
 Ours; the published letter task (ops/tasks/letter) has other graphs.
