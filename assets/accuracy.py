@@ -1,7 +1,7 @@
 """Stage `accuracy`: every checkpoint's accuracy and loss by split and hop class."""
 
 from assets import checkpoints, dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work, paced
+from assets.stage import Check, Computed, Stage, Verdict, Work
 
 REACHED = 0.99
 
@@ -19,11 +19,10 @@ def compute(work: Work) -> Computed:
     if spec.n_validation:
         validation = stratified_sample(validation, spec.n_validation)
     sample = stratified_sample(test, spec.n_test)
-    steps = checkpoints.steps(work.inputs["checkpoints"])
+    last = checkpoints.steps(work.inputs["checkpoints"])[-1]
     frames = []
-    for step in paced(steps, work, "accuracy of checkpoint"):
-        model = checkpoints.load(work.inputs["checkpoints"], step)
-        whole = spec.last_on_all and step == steps[-1]
+    for step, model in checkpoints.every_model(work, "accuracy of checkpoint"):
+        whole = spec.last_on_all and step == last
         frames.append(accuracy_frame(model, validation, "val", step))
         frames.append(accuracy_frame(model, test if whole else sample, "test", step))
     frame = pl.concat(frames)

@@ -1,13 +1,13 @@
 """Stage `checkpoints`: training, with the weights of every checkpoint step and the training log."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assets import dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work
+from assets.stage import Check, Computed, Stage, Verdict, Work, paced
 from ops.training.pace import Pace
 
 if TYPE_CHECKING:
@@ -119,6 +119,13 @@ def load(checkpoints: "Artifact", step: int) -> "GPTJ":
     checkpoints.file(f"{folder}/config.json")
     weights = checkpoints.file(f"{folder}/model.safetensors")
     return load_checkpoint(weights.parent, device="cuda" if torch.cuda.is_available() else "cpu")
+
+
+def every_model(work: Work, what: str) -> "Iterator[tuple[int, GPTJ]]":
+    """Each checkpoint's step and model, rising, of the input `checkpoints`; a line says now and then how far it is."""
+    checkpoints = work.inputs["checkpoints"]
+    for step in paced(steps(checkpoints), work, what):
+        yield step, load(checkpoints, step)
 
 
 CHECKPOINTS = Stage(

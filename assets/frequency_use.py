@@ -1,7 +1,7 @@
 """Stage `frequency_use`: which RoPE frequencies each head of each checkpoint uses."""
 
 from assets import checkpoints, dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work, paced
+from assets.stage import Check, Computed, Stage, Verdict, Work
 
 
 def compute(work: Work) -> Computed:
@@ -13,11 +13,10 @@ def compute(work: Work) -> Computed:
 
     n_inputs = work.replicate.experiment.frequency_use.n_inputs
     sample = stratified_sample(dataset.load(work.inputs["dataset"], "test"), n_inputs)
-    steps = checkpoints.steps(work.inputs["checkpoints"])
     frame = pl.concat(
         [
-            frequency_use_frame(checkpoints.load(work.inputs["checkpoints"], step), sample, step)
-            for step in paced(steps, work, "frequency use of checkpoint")
+            frequency_use_frame(model, sample, step)
+            for step, model in checkpoints.every_model(work, "frequency use of checkpoint")
         ]
     )
     ordered = frame.filter((pl.col("q25") > pl.col("q50")) | (pl.col("q50") > pl.col("q75"))).height

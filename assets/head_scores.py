@@ -1,7 +1,7 @@
 """Stage `head_scores`: how positionally and how symbolically each head of each checkpoint acts."""
 
 from assets import checkpoints, dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work, paced
+from assets.stage import Check, Computed, Stage, Verdict, Work
 
 TOLERANCE = 1e-9
 BRUTE_FORCE_TOLERANCE, N_BRUTE_FORCE = 1e-6, 8
@@ -17,15 +17,15 @@ def compute(work: Work) -> Computed:
 
     spec = work.replicate.experiment.scoring
     sample = stratified_sample(dataset.load(work.inputs["dataset"], "test"), spec.n_inputs)
-    steps = checkpoints.steps(work.inputs["checkpoints"])
     frame = pl.concat(
         [
-            head_scores_frame(checkpoints.load(work.inputs["checkpoints"], step), sample, spec, step)
-            for step in paced(steps, work, "head scores of checkpoint")
+            head_scores_frame(model, sample, spec, step)
+            for step, model in checkpoints.every_model(work, "head scores of checkpoint")
         ]
     )
     few = stratified_sample(sample, min(N_BRUTE_FORCE, len(sample.ids)))
-    error = brute_force_error(checkpoints.load(work.inputs["checkpoints"], steps[-1]), few.ids, spec.taus, spec.eps)
+    last = checkpoints.steps(work.inputs["checkpoints"])[-1]
+    error = brute_force_error(checkpoints.load(work.inputs["checkpoints"], last), few.ids, spec.taus, spec.eps)
     least_sum = float(frame.select("positional_score", "symbolic_score").to_numpy().sum(1).min())
     return Computed(
         tables={"head_scores": frame},

@@ -1,7 +1,7 @@
 """Stage `information_flow`: which token each position holds, layer by layer, beside the ideal flow."""
 
 from assets import checkpoints, dataset
-from assets.stage import Check, Computed, Stage, Verdict, Work, has_mechanism, paced
+from assets.stage import Check, Computed, Stage, Verdict, Work, has_mechanism
 
 
 def compute(work: Work) -> Computed:
@@ -17,8 +17,8 @@ def compute(work: Work) -> Computed:
     steps = checkpoints.steps(work.inputs["checkpoints"])
     agreement = pl.concat(
         [
-            flow_agreement_frame(checkpoints.load(work.inputs["checkpoints"], step), sample, experiment.task, step)
-            for step in paced(steps, work, "information flow of checkpoint")
+            flow_agreement_frame(model, sample, experiment.task, step)
+            for step, model in checkpoints.every_model(work, "information flow of checkpoint")
         ]
     )
     examples = stratified_sample(test, experiment.mechanism.n_flow_examples)

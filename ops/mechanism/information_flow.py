@@ -108,9 +108,9 @@ def information_flow_frame(model: GPTJ, sequences: Sequences, task: TaskSpec, st
 
     def rows(kind: str, layer: int, attends: Tensor, weight: Tensor, holds: Tensor, ideal: Tensor, agrees: Tensor):
         return {
-            "step": step,
+            "step": [step] * (n * length),
             "flow": kind,
-            "layer": layer,
+            "layer": [layer] * (n * length),
             "example": torch.arange(n)[:, None].expand(n, length).flatten().tolist(),
             "hop": sequences.hops[:, None].expand(n, length).flatten().tolist(),
             "position": positions.flatten().tolist(),
@@ -135,9 +135,4 @@ def information_flow_frame(model: GPTJ, sequences: Sequences, task: TaskSpec, st
         attends = torch.where(goes_on, hopping.attends_to, resting.attends_to)
         held = torch.where(goes_on, hopping.ids, resting.ids)
         found.append(rows("ideal", layer, attends, ones, held, attends, yes))
-    integers = {"step", "layer", "example", "hop", "position", "link", "attends_to", "ideal_attends_to"}
-    schema = {
-        name: pl.Int64 if name in integers else {"weight": pl.Float64, "agrees": pl.Boolean}.get(name, pl.String)
-        for name in found[0]
-    }
-    return pl.concat([pl.DataFrame(part, schema=schema) for part in found])
+    return pl.concat([pl.DataFrame(part) for part in found])

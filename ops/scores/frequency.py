@@ -89,18 +89,11 @@ def frequency_use_frame(model: GPTJ, sequences: Sequences, step: int) -> pl.Data
     columns = {name: getattr(use, name).flatten().tolist() for name in FrequencyUse._fields}
     return pl.DataFrame(
         {
-            "step": step,
+            "step": [step] * len(layer),
             "layer": layer,
             "head": head,
             "frequency_id": [k + 1 for k in plane],
             "theta": model.rotary.theta.flatten().tolist(),
             **columns,
-        },
-        schema={
-            "step": pl.Int64,
-            "layer": pl.Int64,
-            "head": pl.Int64,
-            "frequency_id": pl.Int64,
-            **dict.fromkeys(("theta", *FrequencyUse._fields), pl.Float64),
-        },
+        }
     )
