@@ -25,6 +25,7 @@ def prepare_instance(store: Path) -> Path:
     One process at a time: two at once in a new home fail in Dagster 1.13. Raises StoreError with one sentence where the
     store or the home cannot be used.
     """
+    own = not os.environ.get("DAGSTER_HOME")
     home = place("DAGSTER_HOME", store / "dagster")
     if misread := re.search(r"%[0-9A-Fa-f]{2}", str(home)):
         raise StoreError(f"Dagster misreads the {misread[0]} in {home}; set DAGSTER_HOME to a path without it")
@@ -37,7 +38,7 @@ def prepare_instance(store: Path) -> Path:
         lock = durable.try_lock(home, wait=True)
         try:
             settings = home / SETTINGS.name
-            if (home.is_relative_to(store) or not any(home.iterdir())) and not os.path.lexists(settings):
+            if (own or not any(home.iterdir())) and not os.path.lexists(settings):
                 put(settings, SETTINGS.read_bytes())
             make_tables(home)
         finally:

@@ -59,7 +59,7 @@ def is_artifact(folder: Path, stage: str) -> bool:
         content = manifest.load(folder)
         manifest.read(folder, stage, content["key"])
         return all(durable.sha256_of(folder / name) == entry["sha256"] for name, entry in content["files"].items())
-    except (manifest.Invalid, FileNotFoundError, NotADirectoryError):
+    except (manifest.Invalid, manifest.Newer, FileNotFoundError, NotADirectoryError):
         return False
 
 

@@ -22,6 +22,10 @@ DISK_ERRORS = {
     errno.EROFS: "the file system is read-only; point ROPEWALK_STORE at a writable folder",
     errno.ENOLCK: "the file system has no locks; point ROPEWALK_STORE at one that has",
     errno.ENAMETOOLONG: "the path is too long; point ROPEWALK_STORE at a shorter one",
+    errno.EEXIST: "a file or link stands there already; choose another path",
+    errno.ENOTDIR: "a part of the path is no folder; choose another path",
+    errno.ELOOP: "a part of the path is a link to itself; choose another path",
+    errno.EFBIG: "a file may not grow so large here; raise the limit (ulimit -f) and run again",
     errno.EMFILE: "too many files are open; raise the limit (ulimit -n) and run again",
 }
 NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ops.spec.study import canonical_json
-from warehouse.durable import sha256_of
+from warehouse.durable import StoreError, sha256_of
 
 FORMAT = 2
 MANIFEST = "manifest.json"
@@ -25,8 +25,17 @@ class Invalid(ValueError):
     """Why a folder is not a valid artifact, in a few words."""
 
 
+class Newer(StoreError):
+    """An artifact that a newer edition wrote: whole, and not ours to read, move or replace."""
+
+
+def is_stray(name: str) -> bool:
+    """Whether systems and file managers put files or folders of this name wherever they look or copy."""
+    return name in ("Thumbs.db", "desktop.ini", "@eaDir") or name.startswith((".", "~$"))
+
+
 def describe(folder: Path) -> dict[str, dict[str, Any]]:
-    """{relative path: {bytes, sha256}} of every file below `folder`.
+    """{relative path: {bytes, sha256}} of every file below `folder` but strays.
 
     Raises Invalid on a link, a device, or a name that is not plain text.
     """
@@ -45,7 +54,7 @@ def render(content: Mapping[str, Any]) -> bytes:
 
 
 def load(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder, its own digest checked and nothing else. Raises Invalid like `read`."""
+    """The manifest of a folder, its own digest checked and nothing else. Raises Invalid and Newer like `read`."""
     path = folder / MANIFEST
     if not stat.S_ISDIR(folder.lstat().st_mode):
         raise Invalid("it is not a folder")
@@ -58,13 +67,21 @@ def load(folder: Path) -> dict[str, Any]:
         raise Invalid(f"it has no {MANIFEST}") from None
     except (ValueError, RecursionError):
         raise Invalid(f"{MANIFEST} is not JSON") from None
-    first_edition = isinstance(manifest, dict) and manifest.get("format") == WITHOUT_CODE
-    if not isinstance(manifest, dict) or set(manifest) != (FIELDS - {"code"} if first_edition else FIELDS):
-        raise Invalid(f"{MANIFEST} has not the fields of format {FORMAT}")
+    if not isinstance(manifest, dict):
+        raise Invalid(f"{MANIFEST} is no JSON object")
     try:
         intact = render(manifest) == raw
     except (ValueError, TypeError, RecursionError):
         intact = False
+    number = manifest.get("format")
+    if intact and isinstance(number, int) and number > FORMAT:
+        raise Newer(
+            f"{folder} was written by a newer edition of Ropewalk (format {number}, this one reads up to {FORMAT}) and "
+            "stays as it is; use that edition, or point ROPEWALK_STORE at another folder"
+        )
+    first_edition = number == WITHOUT_CODE
+    if set(manifest) != (FIELDS - {"code"} if first_edition else FIELDS):
+        raise Invalid(f"{MANIFEST} has not the fields of format {FORMAT}")
     if not intact:
         raise Invalid(f"{MANIFEST} does not match its own digest")
     if first_edition:
@@ -75,7 +92,8 @@ def load(folder: Path) -> dict[str, Any]:
 def read(folder: Path, stage: str, key: str) -> dict[str, Any]:
     """The manifest of an artifact's folder, with names and sizes of its files checked (not yet their digests).
 
-    Raises Invalid, with the reason, on whatever `render` and `describe` would not have written.
+    Strays beside them do not count. Raises Invalid, with the reason, on whatever else `render` and `describe` would not
+    have written, and Newer on what a newer edition wrote.
     """
     manifest = load(folder)
     if manifest["format"] not in (WITHOUT_CODE, FORMAT) or (manifest["stage"], manifest["key"]) != (stage, key):
@@ -107,7 +125,7 @@ def _check_files(folder: Path, files: Any) -> None:
 
 
 def _names(folder: Path) -> set[str]:
-    """Relative paths of all files below a folder; every one must be a plain file, every folder a real one."""
+    """Relative paths of all files below a folder but strays; all must be plain files, in real folders."""
     names: set[str] = set()
     waiting = [folder]
     while waiting:
@@ -115,6 +133,8 @@ def _names(folder: Path) -> set[str]:
             entries = list(scan)
         for entry in entries:
             relative = Path(entry.path).relative_to(folder).as_posix()
+            if is_stray(entry.name):
+                continue
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(Path(entry.path))
             elif entry.is_file(follow_symlinks=False):

@@ -2,12 +2,14 @@
 
 Without an option it only lists, as with `--dry-run`. Results are reached if today's code and studies give their keys;
 of the warehouse, charts and report the newest is. Refused and quarantined artifacts, and work of keys that nothing
-reaches, are listed too. Studies of $ROPEWALK_EXPERIMENTS count; those of another checkout or user that shares the
-store do not, so look at the list before `--remove`.
+reaches, are listed too; folders that are not named as the store names them are somebody else's and stay. Studies of
+$ROPEWALK_EXPERIMENTS count; those of another checkout or user that shares the store do not, so look at the list before
+`--remove`.
 """
 
 import importlib
 import os
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,9 +19,10 @@ from typing import NamedTuple
 from warehouse import durable
 from warehouse.durable import StoreError
 from warehouse.source import CodeError
-from warehouse.store import Store
+from warehouse.store import KEY, Store
 
 OVER_ALL = ("warehouse", "charts", "report")
+QUARANTINED = re.compile(r"[a-z0-9_-]+-[0-9a-f]{64}-[0-9]+")
 
 
 class Unreached(NamedTuple):
@@ -42,13 +45,15 @@ def unreached(store: Store, reached: Iterable[tuple[str, str]]) -> list[Unreache
             found.append(Unreached(owner, artifact.stage, artifact.path, _bytes_of(artifact.path)))
     for folder in sorted(store.root.glob("work/*/*")):
         stage, key = folder.parent.name, folder.name
-        if folder.is_dir() and not key.startswith(".") and (stage, key) not in wanted:
+        if folder.is_dir() and KEY.fullmatch(key) and (stage, key) not in wanted:
             found.append(Unreached("partial work", stage, folder, _bytes_of(folder)))
-    for part in ("refused", "quarantine"):
-        pattern = "*/*" if part == "refused" else "*"
-        for folder in sorted(store.root.glob(f"{part}/{pattern}")):
-            if folder.is_dir() and (folder.parent.name, folder.name) not in wanted:
-                found.append(Unreached(part, folder.name[:40], folder, _bytes_of(folder)))
+    for folder in sorted(store.root.glob("refused/*/*")):
+        stage, key = folder.parent.name, folder.name
+        if folder.is_dir() and KEY.fullmatch(key) and (stage, key) not in wanted:
+            found.append(Unreached("refused", key[:40], folder, _bytes_of(folder)))
+    for folder in sorted(store.root.glob("quarantine/*")):
+        if folder.is_dir() and QUARANTINED.fullmatch(folder.name):
+            found.append(Unreached("quarantine", folder.name[:40], folder, _bytes_of(folder)))
     return sorted(found, key=lambda each: (each.owner, each.what, each.folder))
 
 

@@ -34,6 +34,7 @@ from warehouse.places import place
 log = logging.getLogger("ropewalk")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
+KEY = re.compile(r"[0-9a-f]{64}")  # of folders that are found and not asked for: others are not ours
 FORSAKEN_S = 86_400.0
 PARTS = ("artifacts", "refused")
 Verification = Literal["all", "sizes"]
@@ -285,29 +286,40 @@ class Store:
         return target
 
     def artifacts(self, verify: Verification = "sizes", stages: Sequence[str] = ("*",)) -> Iterator[Artifact]:
-        """Every valid artifact, by stage and key, or those of some stages. Invalid ones are quarantined on the way."""
-        for folder in sorted(folder for stage in stages for folder in self.root.glob(f"artifacts/{stage}/*")):
-            if _NAME.fullmatch(folder.name) and (artifact := self.get(folder.parent.name, folder.name, verify)):
-                yield artifact
+        """Every valid artifact, by stage and key, or those of some stages. Invalid ones are quarantined on the way.
+
+        Those of a newer edition are left as they are, and said.
+        """
+        newer = []
+        for folder in self._kept("artifacts", stages):
+            try:
+                if artifact := self.get(folder.parent.name, folder.name, verify):
+                    yield artifact
+            except manifest.Newer as error:
+                newer.append(error)
+        if newer:
+            log.warning("%s (%d such)", newer[0], len(newer))
+
+    def _kept(self, part: str, stages: Sequence[str] = ("*",)) -> list[Path]:
+        """The folders of a part that are named as artifacts are."""
+        found = (folder for stage in stages for folder in self.root.glob(f"{part}/{stage}/*"))
+        return sorted(f for f in found if _NAME.fullmatch(f.parent.name) and KEY.fullmatch(f.name))
 
     def verify(self) -> list[Path]:
         """Check every file of every artifact, refused ones too; quarantine what fails.
 
-        Returns the folders that the quarantined ones had.
+        Returns the folders that the quarantined ones had. Those of a newer edition are left as they are.
         """
         _verified.clear()
-        parts = {part: [f for f in sorted(self.root.glob(f"{part}/*/*")) if _NAME.fullmatch(f.name)] for part in PARTS}
-        return [
-            folder
-            for part, folders in parts.items()
-            for folder in folders
-            if self._find(part, folder.parent.name, folder.name) is None
-        ]
+        damaged = []
+        for folder in [folder for part in PARTS for folder in self._kept(part)]:
+            with contextlib.suppress(manifest.Newer):  # `artifacts` says so
+                if self._find(folder.parents[1].name, folder.parent.name, folder.name) is None:
+                    damaged.append(folder)
+        return damaged
 
     def clean(self) -> list[Path]:
-        """Remove what dead writers left: partial folders that no process holds, work of keys that are done.
-
-        Done is what is published or refused.
+        """Remove what dead writers left: partial folders that no process holds, work of keys published or refused.
 
         Returns what was removed. Raises StoreError on disk errors.
         """
@@ -324,9 +336,9 @@ class Store:
                     if time.time() - file.stat().st_mtime > FORSAKEN_S:
                         durable.remove(file)
                         removed.append(file)
-            for folder in sorted(self.root.glob("work/*/*")):
+            for folder in self._kept("work"):
                 stage, key = folder.parent.name, folder.name
-                if _NAME.fullmatch(key) and any(self._folder(part, stage, key).is_dir() for part in PARTS):
+                if any(self._folder(part, stage, key).is_dir() for part in PARTS):
                     durable.remove(folder)
                     removed.append(folder)
         return removed

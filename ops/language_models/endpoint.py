@@ -232,8 +232,8 @@ def _client(endpoint: Endpoint, api_key: str) -> Any:
         ) from None
     except OSError as error:
         raise EndpointError(
-            f"{endpoint.model}: the certificates named by SSL_CERT_FILE or SSL_CERT_DIR cannot be read "
-            f"({error.strerror or error}); correct the variable or unset it"
+            f"{endpoint.model}: the certificates named by SSL_CERT_FILE or SSL_CERT_DIR cannot be read, or the file "
+            f"SSLKEYLOGFILE cannot be written ({error.strerror or error}); correct the variable or unset it"
         ) from None
     except Exception as error:
         if not isinstance(error, ValueError) and type(error).__name__ != "InvalidURL":
@@ -256,7 +256,8 @@ def _send(client: Any, endpoint: Endpoint, messages: Sequence[Message]) -> Answe
         return _unreached(error, endpoint)
     except (openai.OpenAIError, ValueError, TypeError) as error:
         words = " ".join(str(error).split())[:200]
-        return Fault(f"the request cannot be sent ({words}); check the request's fields", False, "nothing")
+        check = "OPENAI_ORG_ID and OPENAI_PROJECT_ID" if isinstance(error, UnicodeError) else "the request's fields"
+        return Fault(f"the request cannot be sent ({words}); check {check}", False, "nothing")
     reply = raw.http_response
     return read_reply(reply.content, reply.headers.get("content-type", ""))
 

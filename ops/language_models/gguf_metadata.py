@@ -18,12 +18,13 @@ from ops.language_models.positions import rotary_tables
 BASE = 10_000.0  # llama.cpp's, where a file names none
 FACTORS = "rope_freqs.weight"  # divisors of the frequencies: the scaling of Llama 3 and its kin
 _SHAPES = {"head_count", "head_count_kv", "key_length", "value_length"}  # what they say, the tensors' shapes show
-_NO_EFFECT = {"rope.scaling.finetuned", "attention.causal"}
+_NO_EFFECT = {"rope.scaling.finetuned"}
 _YARN = {
     "rope.scaling.yarn_beta_fast": "beta_fast",
     "rope.scaling.yarn_beta_slow": "beta_slow",
 }
 _NEUTRAL = {
+    "attention.causal": True,
     "rope.scaling.attn_factor": 1.0,
     "rope.scaling.yarn_attn_factor": 1.0,
     "rope.scaling.yarn_ext_factor": 1.0,

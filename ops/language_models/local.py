@@ -1,8 +1,9 @@
 """Questions to a model in this process, greedily, one at a time."""
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -29,7 +30,7 @@ def answer_all(
     stops, phrases = stop_tokens(model, tokenizer), _stop_phrases(model)
     answers = []
     for done, messages in enumerate(requests):
-        asked = [identity, list(messages), max_tokens, stops, phrases]
+        asked = [identity, list(messages), max_tokens, stops, phrases, "greedy"]
         key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
         answer = cache.get(key)
         if answer is None:
@@ -43,13 +44,28 @@ def answer_all(
 def stop_tokens(model: Any, tokenizer: Any) -> list[int]:
     """Every token that ends a reply, rising: named by the generation settings, the configuration (of a text part too),
     the tokenizer, or set by the chat template after an assistant's words.
+
+    Raises ValueError where one of them names something else than token ids; a negative one stands for none.
     """
     config = getattr(model, "config", None)
-    settings = [getattr(model, "generation_config", None), config, getattr(config, "text_config", None), tokenizer]
-    found = {_turn_end(tokenizer)}
-    for named in (getattr(each, "eos_token_id", None) for each in settings):
-        found |= set(named) if isinstance(named, (list, tuple)) else {named}
-    return sorted(token for token in found if isinstance(token, int))
+    settings = {
+        "generation_config.json": getattr(model, "generation_config", None),
+        "config.json": config,
+        "text_config of config.json": getattr(config, "text_config", None),
+        "the tokenizer": tokenizer,
+    }
+    turn_end = _turn_end(tokenizer)
+    found = set() if turn_end is None else {turn_end}
+    for where, each in settings.items():
+        named = getattr(each, "eos_token_id", None)
+        tokens = [] if named is None else named if isinstance(named, (list, tuple)) else [named]
+        if odd := [token for token in tokens if isinstance(token, bool) or not isinstance(token, int)]:
+            source = getattr(config, "name_or_path", "") or type(model).__name__
+            raise ValueError(
+                f"{source}: eos_token_id of {where} has {odd[0]!r}, which is no token's id; give whole numbers"
+            )
+        found |= {token for token in tokens if token >= 0}
+    return sorted(found)
 
 
 def _turn_end(tokenizer: Any) -> int | None:
@@ -69,9 +85,27 @@ def _turn_end(tokenizer: Any) -> int | None:
 
 
 def _stop_phrases(model: Any) -> list[str]:
-    """The texts that end a reply by the model's generation settings."""
+    """The texts that end a reply by the model's generation settings. Raises ValueError on anything but texts."""
     named = getattr(getattr(model, "generation_config", None), "stop_strings", None) or []
-    return [named] if isinstance(named, str) else list(named)
+    phrases = list(named) if isinstance(named, (list, tuple)) else [named]
+    if odd := [phrase for phrase in phrases if not isinstance(phrase, str) or not phrase]:
+        raise ValueError(f"stop_strings of generation_config.json has {odd[0]!r}, which is no text; give texts")
+    return phrases
+
+
+@contextlib.contextmanager
+def _settings_aside(model: Any) -> Iterator[None]:
+    """The model's own generation settings (penalties, beams, suppressed tokens, a time limit) do not count meanwhile:
+    transformers fills in from them whatever a call leaves open, and an answer is the greedy one.
+    """
+    from transformers import GenerationConfig
+
+    kept = model.generation_config
+    model.generation_config = GenerationConfig()
+    try:
+        yield
+    finally:
+        model.generation_config = kept
 
 
 def _framed(tokenizer: Any, messages: Sequence[Message], add_generation_prompt: bool = True) -> str:
@@ -104,7 +138,7 @@ def _answer(model: Any, tokenizer: Any, messages: Sequence[Message], max_tokens:
         ids = tokenizer(plain_text(messages), return_tensors="pt")["input_ids"]
     ids = ids.to(model.device)
     stops, phrases = stop_tokens(model, tokenizer), _stop_phrases(model)
-    with evaluating(model, inference=False):
+    with evaluating(model, inference=False), _settings_aside(model):
         output = model.generate(
             ids,
             attention_mask=torch.ones_like(ids),
@@ -112,7 +146,7 @@ def _answer(model: Any, tokenizer: Any, messages: Sequence[Message], max_tokens:
             do_sample=False,
             eos_token_id=stops or None,
             pad_token_id=tokenizer.eos_token_id if tokenizer.eos_token_id is not None else next(iter(stops), None),
-            **({"tokenizer": tokenizer} if phrases else {}),
+            **({"tokenizer": tokenizer, "stop_strings": phrases} if phrases else {}),
         )
     fresh = output[0, ids.shape[1] :].tolist()
     said = next((n for n, token in enumerate(fresh) if token in stops), None)

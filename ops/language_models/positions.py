@@ -28,7 +28,10 @@ _TAKES: dict[str, set[str]] = {
     "longrope": {"factor", "attention_factor", "short_factor", "long_factor"},
 }
 _SAME_TYPE = {"su": "longrope", "mrope": "default"}
-_ABOUT = re.compile(r"(^|_)(rope|rotary|yarn|alibi|nope|sliding)(_|$)")
+_ABOUT = re.compile(  # a field that moves positions or rescales the logits of attention
+    r"(^|_)(rope|rotary|yarn|alibi|nope|sliding|ntk|logn|xpos|interpolation|\w*softcap\w*)(_|$)"
+    r"|^(attention_multiplier|query_pre_attn_scalar)$"
+)
 _READ_BY_CLASS = {"sliding_window_pattern", "rotary"}  # makes layer_types; GPT-J says that it has RoPE
 
 

@@ -37,11 +37,14 @@ FINAL_CODES = NO_CREDIT | {
     "unsupported_value",
 }
 LONGEST_REASON = 240
+MOST_TOKENS = 1_000_000_000  # of one request; a larger count is a mistake and would use up any budget
 
 
 @dataclass(frozen=True)
 class Answer:
     """The raw reply and the tokens that the endpoint counted (None: it did not say).
+
+    Half a surrogate pair, which JSON can hold and no table can, is U+FFFD.
 
     An answer without words (all tokens spent on reasoning, a tool call) has the text ""; a refusal its own words and
     the finish reason "refusal". An endpoint that gives no finish reason has "unknown".
@@ -51,6 +54,10 @@ class Answer:
     finish_reason: str
     prompt_tokens: int | None
     completion_tokens: int | None
+
+    def __post_init__(self) -> None:
+        for name in ("text", "finish_reason"):
+            object.__setattr__(self, name, re.sub("[\ud800-\udfff]", "\ufffd", getattr(self, name)))
 
 
 class Fault(NamedTuple):
@@ -66,19 +73,61 @@ class Fault(NamedTuple):
 
 
 def read_reply(content: bytes, content_type: str) -> Answer | Fault:
-    """The answer in the body of a reply with status 200, or what is wrong with it."""
+    """The answer in the body of a reply with status 200, or what is wrong with it.
+
+    A server that streams although it was not asked to is read to its end.
+    """
     try:
-        body = json.loads(content)
+        body = json.loads(content.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         if content.lstrip()[:1] == b"<" or "html" in content_type:
             return Fault("a web page, not a chat completion; check base_url, which often ends in /v1", False, "bound")
-        return Fault("an answer that cannot be read", True, "bound")
+        body = _streamed(content)
+        if body is None:
+            return Fault("an answer that cannot be read", True, "bound")
     choices = body.get("choices") if isinstance(body, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
-    if isinstance(choice, dict) and isinstance(choice.get("message"), dict):
+    if isinstance(choice, dict) and isinstance(choice.get("message") or choice.get("text"), (dict, str)):
         return _answer(choice, body.get("usage"))
-    error = _error(body) or _error(choice)
-    return error or Fault("an answer that is not a chat completion", True, "bound")
+    if error := _error(body) or _error(choice):
+        return error
+    if isinstance(choice, dict) and isinstance(choice.get("finish_reason"), str):  # it ended without a word
+        return _answer(choice, body.get("usage"))
+    if choices is None:  # another kind of server: the same comes again, however often it is asked
+        said = reason(body)
+        return Fault(f"not a chat completion{f' but {said}' if said else ''}; check base_url and model", False, "bound")
+    return Fault("an answer that is not a chat completion", True, "bound")
+
+
+def _streamed(content: bytes) -> dict[str, Any] | None:
+    """The pieces of a stream of server-sent events as one chat completion; None for what is none, or was cut off."""
+    whole: dict[str, Any] = {"message": {"content": ""}}
+    body: dict[str, Any] = {"choices": [whole]}
+    ended = False
+    for line in content.decode("utf-8", "replace").splitlines():
+        if not line.startswith("data:"):
+            continue
+        data = line.removeprefix("data:").strip()
+        if data == "[DONE]":
+            ended = True
+            continue
+        try:
+            piece = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(piece, dict):
+            return None
+        if piece.get("error"):
+            return piece
+        body["usage"] = piece.get("usage") or body.get("usage")
+        for choice in piece.get("choices") or ():
+            delta = choice.get("delta") if isinstance(choice, dict) else None
+            if not isinstance(delta, dict) or choice.get("index", 0) != 0:
+                continue
+            whole["message"]["content"] += _text(delta.get("content"))
+            whole["message"]["refusal"] = (whole["message"].get("refusal") or "") + _text(delta.get("refusal"))
+            whole["finish_reason"] = choice.get("finish_reason") or whole.get("finish_reason")
+    return body if ended or whole.get("finish_reason") else None
 
 
 def read_refusal(status: int, body: Any, headers: Mapping[str, str]) -> Fault:
@@ -131,7 +180,9 @@ def wait_asked(headers: Mapping[str, str]) -> float | None:
 
 
 def _answer(choice: dict[str, Any], usage: Any) -> Answer:
-    message, given = choice["message"], choice.get("finish_reason")
+    message, given = choice.get("message"), choice.get("finish_reason")
+    if not isinstance(message, dict):
+        message = {"content": message or choice.get("text")}  # `text` is that of completions without chat
     text, refused = _text(message.get("content")), message.get("refusal")
     finish = given if isinstance(given, str) and given else "unknown"
     if not text and isinstance(refused, str) and refused:
@@ -155,7 +206,7 @@ def _text(content: Any) -> str:
 def _count(value: Any) -> int | None:
     """A number of tokens, or None where the endpoint gave none that makes sense."""
     number = _number(value)
-    return int(number) if number is not None and number >= 0 and number.is_integer() else None
+    return int(number) if number is not None and 0 <= number <= MOST_TOKENS and number.is_integer() else None
 
 
 def _number(value: Any) -> float | None:

@@ -66,10 +66,14 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def problem_with(folder: Path, digests: Mapping[str, str]) -> str | None:
-    """What keeps `folder` from being exactly the files of `digests`, in words; None when nothing does."""
+    """What keeps `folder` from being exactly the files of `digests`, in words; None when nothing does.
+
+    Files that systems and file managers put beside them (.DS_Store, Thumbs.db) do not count.
+    """
     if not folder.is_dir():
         return "is missing"
-    if surplus := sorted(path.name for path in folder.iterdir() if path.name not in digests):
+    names = {path.name for path in folder.iterdir() if not path.name.startswith(".")} - {"Thumbs.db", "desktop.ini"}
+    if surplus := sorted(names - set(digests)):
         return f"holds the unknown file {surplus[0]}"
     for name, expected in digests.items():
         path = folder / name

@@ -88,6 +88,11 @@ UNCOUNTED = ("A", "stop", None, None)
         ({"message": {"content": None}, "finish_reason": "content_filter"}, ("", "content_filter", 20, 1)),
         ({"message": {"content": [{"type": "thinking", "text": "B"}, {"type": "text", "text": "A"}]}}, "A"),
         ({"message": {"content": 3}}, "3"),
+        ({"message": {"content": "\ud83dA"}, "finish_reason": "st\udc00op"}, ("\ufffdA", "st\ufffdop", 20, 1)),
+        (
+            {"message": {"content": "A"}, "usage": {"prompt_tokens": 10**30, "completion_tokens": 1e308}},
+            ("A", "stop", None, None),
+        ),
         ({"message": {"content": "A"}, "finish_reason": None}, ("A", "unknown", 20, 1)),
         ({"message": {"content": "A"}, "usage": {"prompt_tokens": 20.0, "completion_tokens": "1"}}, "A"),
         ({"message": {"content": "A"}, "usage": None}, UNCOUNTED),
@@ -104,6 +109,59 @@ def test_what_was_paid_for_is_kept_as_what_it_is(reply, answer):
         assert ask(server, [messages("one")], cache=cache, cap=budget) == [expected]
         assert len(server.seen) == len(cache) == 1
         assert budget.spent == pytest.approx(server.endpoint().cost(expected, messages("one")))
+
+
+def stream(*pieces, end=b"data: [DONE]\n\n"):
+    """A reply of server-sent events."""
+    lines = b"".join(b"data: " + json.dumps(piece).encode() + b"\n\n" for piece in pieces)
+    return (200, {"content-type": "text/event-stream"}, b": ping\n\n" + lines + end)
+
+
+def piece(finish=None, **delta):
+    return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+USAGE = {"usage": {"prompt_tokens": 20, "completion_tokens": 2}}
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        (
+            stream(piece(content=""), piece(content="A"), piece(content="B"), piece("stop") | USAGE),
+            ("AB", "stop", 20, 2),
+        ),
+        (stream(piece(content="A"), piece("length"), {"choices": [], **USAGE}, end=b""), ("A", "length", 20, 2)),
+        (stream(piece("stop", content=None)), ("", "stop", None, None)),
+        (
+            (200, {}, {"choices": [{"message": None, "finish_reason": "content_filter"}], **USAGE}),
+            ("", "content_filter", 20, 2),
+        ),
+        ((200, {}, {"choices": [{"text": "A", "finish_reason": "stop"}], **USAGE}), ("A", "stop", 20, 2)),
+        (
+            (200, {}, b'\xef\xbb\xbf{"choices": [{"message": {"content": "A\xe9"}}]}'),
+            ("A\ufffd", "unknown", None, None),
+        ),
+    ],
+)
+def test_an_answer_in_another_shape_is_kept_at_the_first_try(reply, answer):
+    with Server([reply]) as server:
+        assert ask(server, [messages("one")]) == [Answer(*answer)]
+        assert len(server.seen) == 1
+
+
+def test_a_stream_that_breaks_off_is_asked_for_again():
+    with Server([stream(piece(content="A"), end=b'data: {"choi')]) as server:
+        assert ask(server, [messages("one")]) == [Answer("A", "stop", 20, 1)]
+        assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize("body", [{"detail": "Not Found"}, {"message": {"content": "A"}, "done": True}, []])
+def test_a_server_of_another_kind_is_asked_once(body):
+    with Server([(200, {}, body)] * 9) as server:
+        with pytest.raises(EndpointError, match=r"not a chat completion.*; check base_url"):
+            ask(server, [messages("one")])
+        assert len(server.seen) == 1
 
 
 PAGE = b"<!doctype html><title>Sign in</title>"
@@ -195,8 +253,9 @@ def test_what_cannot_be_a_key_is_never_sent(key, said):
         ("SSL_CERT_FILE", "/nowhere/ca.pem", "SSL_CERT_FILE"),
         ("ALL_PROXY", "socks://127.0.0.1:9", "proxy"),
         ("ALL_PROXY", "socks5://127.0.0.1:9", "socksio"),
+        ("SSLKEYLOGFILE", "/nowhere/keys.log", "SSLKEYLOGFILE"),
         ("OPENAI_ORG_ID", "org\n", "cannot be sent"),
-        ("OPENAI_ORG_ID", "\u201corg\u201d", "cannot be sent"),
+        ("OPENAI_ORG_ID", "\u201corg\u201d", "check OPENAI_ORG_ID"),
     ],
 )
 def test_an_environment_that_cannot_work_is_one_sentence_and_no_request(variable, value, said, monkeypatch):

@@ -138,6 +138,11 @@ HARMS = {
     "two bases": (lambda f: edit(f, rope_theta=500_000.0), "rope_theta is 500000.0"),
     "a window": (lambda f: edit(f, sliding_window=16), "sliding_window is 16, and LlamaForCausalLM does not apply it"),
     "biases by distance": (lambda f: edit(f, alibi=True), "alibi is True"),
+    "logits by log n": (lambda f: edit(f, use_logn_attn=True), "use_logn_attn is True, and LlamaForCausalLM does not"),
+    "another base beyond a length": (lambda f: edit(f, use_dynamic_ntk=True), "use_dynamic_ntk is True"),
+    "closer positions": (lambda f: edit(f, seq_len_interpolation_factor=4.0), "seq_len_interpolation_factor is 4.0"),
+    "a cap on logits": (lambda f: edit(f, attn_logit_softcapping=50.0), "attn_logit_softcapping is 50.0"),
+    "a factor on logits": (lambda f: edit(f, attention_multiplier=0.01), "attention_multiplier is 0.01"),
     "part of the dimensions": (lambda f: edit(f, partial_rotary_factor=0.5), "partial_rotary_factor"),
     "other frequencies stored": (
         changed("model.layers.0.self_attn.rotary_emb.inv_freq", torch.tensor([1.0, 0.2, 0.03, 0.004])),

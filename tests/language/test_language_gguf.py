@@ -116,6 +116,7 @@ def test_scores_are_those_of_the_same_model_as_a_folder(kind, build_model, token
         ({"rope.scaling.yarn_beta_fast": 8.0}, {}, "yarn_beta_fast is 8.0"),
         ({"rope.freq_base_swa": 10_000.0}, {}, "freq_base_swa"),
         ({"rope.some_new_key": 3}, {}, r"llama\.rope\.some_new_key is 3"),
+        ({"attention.causal": False}, {}, r"llama\.attention\.causal is False"),
         ({"attention.sliding_window": 16}, {}, r"llama\.attention\.sliding_window is 16"),
         ({"attn_logit_softcapping": 30.0}, {}, "attn_logit_softcapping is 30.0"),
         ({"logit_scale": 0.5}, {}, r"llama\.logit_scale is 0\.5"),

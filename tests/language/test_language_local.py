@@ -125,3 +125,41 @@ def test_a_template_without_a_system_role_gets_its_words_before_the_users(tokeni
     tokenizer.chat_template = "{{ raise_exception('no chat') }}"
     with pytest.raises(ValueError, match=r"refuses system, user and assistant messages \(no chat\)"):
         ask(model, tokenizer)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"repetition_penalty": 50.0},
+        {"no_repeat_ngram_size": 1},
+        {"num_beams": 3},
+        {"min_new_tokens": 4},
+        {"suppress_tokens": [300]},
+        {"forced_eos_token_id": 7},
+        {"max_time": 1e-6},
+        {"return_dict_in_generate": True},
+        {"do_sample": True, "temperature": 9.0, "top_k": 3},
+    ],
+)
+def test_the_models_own_generation_settings_change_no_answer(settings, tokenizer, build_model):
+    said = [300, 300, tokenizer.eos_token_id]
+    plain = ask(speaking(build_model, *said), tokenizer)
+    assert (plain.finish_reason, plain.completion_tokens) == ("stop", 3)
+    model = speaking(build_model, *said)
+    model.generation_config.update(**settings)
+    before = model.generation_config.to_dict()
+    assert ask(model, tokenizer) == plain
+    assert model.generation_config.to_dict() == before
+
+
+@pytest.mark.parametrize("named", [[[1, 2]], "1", ["</s>"], 2.0, True])
+def test_a_stop_that_is_no_token_is_one_sentence(named, tokenizer, build_model):
+    model = speaking(build_model, 5)
+    model.generation_config.eos_token_id = named
+    with pytest.raises(ValueError, match=r"eos_token_id of generation_config.json has .*, which is no token's id"):
+        ask(model, tokenizer)
+    model.generation_config.eos_token_id = -1  # none, as some old files have it
+    assert stop_tokens(model, tokenizer) == [tokenizer.eos_token_id]
+    model.generation_config.stop_strings = [1]
+    with pytest.raises(ValueError, match=r"stop_strings of generation_config.json has 1, which is no text"):
+        ask(model, tokenizer)

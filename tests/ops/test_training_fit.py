@@ -177,6 +177,16 @@ def test_a_damaged_snapshot_is_written_again(whole, tmp_path, caplog, step, resu
     assert f"step_{step:06d}" in caplog.text or f"step {step}," in caplog.text
 
 
+def test_what_file_managers_leave_in_a_work_folder_costs_no_step(whole, tmp_path):
+    crash(tmp_path, 8)
+    for folder in ("resume/step_000007", "checkpoints/step_000005", "checkpoints/step_000007"):
+        for name in (".DS_Store", "._config.json", "Thumbs.db", "desktop.ini"):
+            (tmp_path / folder / name).write_bytes(b"x")
+    result = run(tmp_path)
+    assert bytes_of(result).items() >= bytes_of(whole).items()
+    assert result.summary["resumed_from_step"] == 7
+
+
 def test_a_damaged_snapshot_of_a_finished_training_is_written_again(whole, tmp_path):
     run(tmp_path)
     damage(tmp_path / "checkpoints/step_000014/model.safetensors", "half")

@@ -59,9 +59,10 @@ def test_make_leaves_a_home_alone_wherever_the_clone_lies(lab, tmp_path):
     assert sorted(clone.rglob("*")) == files
 
 
-def test_a_home_that_holds_anything_gets_no_file_of_settings(tmp_path, monkeypatch):
-    home = tmp_path / "home"
-    home.mkdir()
+@pytest.mark.parametrize("place", ["home", "store/home"])
+def test_a_home_that_holds_anything_gets_no_file_of_settings(place, tmp_path, monkeypatch):
+    home = tmp_path / place
+    home.mkdir(parents=True)
     (home / "history").mkdir()
     monkeypatch.setenv("DAGSTER_HOME", str(home))
     prepare_instance(tmp_path / "store")
@@ -99,6 +100,26 @@ def test_any_other_path_will_do(name, tmp_path, monkeypatch):
     prepare_instance(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert os.environ["DAGSTER_HOME"] == str(tmp_path / name / "dagster")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("file", "a file or link stands there already; choose another path"),
+        ("file/below", "a part of the path is no folder; choose another path"),
+        ("nowhere", "a file or link stands there already; choose another path"),
+        ("circle/below", "a part of the path is a link to itself; choose another path"),
+    ],
+)
+@pytest.mark.parametrize("variable", ["ROPEWALK_STORE", "DAGSTER_HOME"])
+def test_a_place_that_can_be_no_folder_is_one_sentence(variable, name, said, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "unmounted")
+    (tmp_path / "circle").symlink_to("circle")
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / name) if variable == "DAGSTER_HOME" else "")
+    with pytest.raises(StoreError, match=rf"; set {variable}: {said}"):
+        prepare_instance(tmp_path / (name if variable == "ROPEWALK_STORE" else "store"))
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_part_of_the_store_that_is_a_link_to_nothing(tmp_path):

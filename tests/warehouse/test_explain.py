@@ -140,6 +140,22 @@ def test_prune_lists_and_removes_exactly_what_nothing_reaches(study, capsys):
     assert ("checkpoints", plan()["checkpoints"].key) not in left
 
 
+def test_prune_takes_no_folder_that_is_not_named_as_ours(study, capsys):
+    """A store that lies in somebody's project, beside their own folders called work and quarantine."""
+    fill()
+    root = Store.from_environment().root
+    theirs = [root / name for name in ("work/project/src", "refused/x/y", "quarantine/patients", "artifacts/ci/build")]
+    for folder in theirs:
+        folder.mkdir(parents=True)
+        (folder / "mine").write_text("mine")
+    ours = [root / "work" / "checkpoints" / ("0" * 64), root / "quarantine" / f"accuracy-{'0' * 64}-1"]
+    for folder in ours:
+        folder.mkdir(parents=True)
+    assert prune.main(["--remove"]) == 0
+    assert all((folder / "mine").is_file() for folder in theirs)
+    assert not any(folder.exists() for folder in ours)
+
+
 def test_prune_removes_nothing_when_a_study_cannot_be_read(study, capsys):
     fill()
     before = set(Store.from_environment().root.glob("artifacts/*/*"))

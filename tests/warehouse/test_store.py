@@ -170,8 +170,13 @@ def damage_other_key(folder):
     rewrite_manifest(folder, key="cd" * 32)
 
 
-def damage_newer_format(folder):
-    rewrite_manifest(folder, format=manifest.FORMAT + 1)
+def damage_format_without_a_new_digest(folder):
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace(f'"format": {manifest.FORMAT}', f'"format": {manifest.FORMAT + 1}'))
+
+
+def damage_format_of_no_edition(folder):
+    rewrite_manifest(folder, format=0)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +199,53 @@ def test_damage_is_quarantined_said_and_mended(store, caplog, damage):
     again = publish(store)
     assert again.files == artifact.files
     assert again.manifest["files"] == artifact.manifest["files"]
+
+
+def test_what_a_newer_edition_wrote_stays_and_is_said(store, caplog, monkeypatch, capsys):
+    newer, ours = publish(store), publish(store, key="cd" * 32)
+    content = json.loads((newer.path / "manifest.json").read_text())
+    written = manifest.render(content | {"format": manifest.FORMAT + 1, "of_tomorrow": [1]})
+    (newer.path / "manifest.json").write_bytes(written)
+    for reading in (lambda: store.get("checkpoints", KEY), lambda: publish(store)):
+        with pytest.raises(StoreError, match=r"was written by a newer edition .*; use that edition"):
+            reading()
+    with caplog.at_level(logging.WARNING, logger="ropewalk"):
+        assert [artifact.key for artifact in store.artifacts()] == [ours.key]
+    assert [record.getMessage().endswith("(1 such)") for record in caplog.records] == [True]
+    monkeypatch.setenv("ROPEWALK_STORE", str(store.root))
+    assert verify_main() == 0
+    assert "1 artifacts sound" in capsys.readouterr().out
+    assert (newer.path / "manifest.json").read_bytes() == written
+    assert not (store.root / "quarantine").exists()
+
+
+def test_what_file_managers_leave_in_an_artifact_does_no_harm(store, caplog):
+    def write(folder):
+        write_two(folder)
+        (folder / ".DS_Store").write_bytes(b"then")
+
+    artifact = publish(store, write=write)
+    for name in (".DS_Store", "step_1/._config.json", "step_1/Thumbs.db", "desktop.ini"):
+        (artifact.path / name).write_bytes(b"now")
+    (artifact.path / "@eaDir").mkdir()
+    (artifact.path / "@eaDir" / "x").write_bytes(b"")
+    (artifact.path / ".#weights.bin").symlink_to("someone@host.1234")
+    assert store.verify() == []
+    assert store.get("checkpoints", KEY).files == ("step_1/config.json", "weights.bin")
+    assert not caplog.records
+
+
+def test_folders_that_are_not_named_as_ours_are_left_alone(store, caplog):
+    """A store that lies in somebody's project, beside their own folders called artifacts and work."""
+    publish(store)
+    theirs = [store.root / name for name in ("artifacts/ci/build", "artifacts/a/b", "refused/x/y", "work/project/src")]
+    for folder in theirs:
+        folder.mkdir(parents=True)
+        (folder / "mine").write_text("mine")
+    assert store.verify() == store.clean() == []
+    assert [artifact.key for artifact in store.artifacts()] == [KEY]
+    assert all((folder / "mine").is_file() for folder in theirs)
+    assert not caplog.records
 
 
 def test_quarantined_artifacts_keep_their_numbers(store):
