@@ -36,6 +36,7 @@ from pipeline.instance import prepare_instance
 from pipeline.studies import StudyError
 from pipeline.surroundings import (
     print_whatever_comes,
+    refuse_little_address_space,
     refuse_without_shared_memory,
     supply_account,
     temporary_folder_fit_for_sockets,
@@ -46,6 +47,7 @@ from warehouse.source import CodeError
 from warehouse.store import Store
 
 QUIET = ["-W", "ignore:Function `job_execute_command` is superseded"]
+AGAIN_S = 3.0  # a training takes less to end its step and write its state
 INVOCATION_TAG = "ropewalk/invocation"
 
 
@@ -110,12 +112,19 @@ def pass_on(said: IO[bytes], received: Sequence[int]) -> None:
 
 
 def ended(child: subprocess.Popen[bytes], received: Sequence[int]) -> int:
-    """The exit code of a process, which is told to end at the first signal received and killed at the second."""
-    told = 0
+    """The exit code of a process, which is told to end at the first signal received and killed at the second.
+
+    It is told again every AGAIN_S seconds: an extension that is just being loaded (torch's) swallows what the signal
+    raised.
+    """
+    next_time, killed = 0.0, False
     while child.poll() is None:
-        if told < min(len(received), 2):
-            told += 1
-            child.terminate() if told == 1 else group(child, signal.SIGKILL)
+        if len(received) > 1 and not killed:
+            group(child, signal.SIGKILL)
+            killed = True
+        elif received and time.monotonic() >= next_time:
+            child.terminate()
+            next_time = time.monotonic() + AGAIN_S
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(0.2)
     if received:
@@ -220,6 +229,7 @@ def main(asked: Asked) -> int:
         os.environ.update(asked.environment)
         for study in studies:
             refuse_without_shared_memory(study)
+        refuse_little_address_space()
         prepare_instance(store.root)
         supply_account(store.root / "home")
         with temporary_folder_fit_for_sockets():

@@ -1,10 +1,11 @@
-"""What the libraries take from the machine as given: a temporary folder for sockets, a home, a user, shared memory."""
+"""What the libraries take from the machine as given: a folder for sockets, a home, a user, shared memory, addresses."""
 
 import contextlib
 import multiprocessing
 import os
 import pwd
 import re
+import resource
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from warehouse.durable import StoreError
 # A socket's path has at most 107 bytes (103 on macOS); multiprocessing adds 32 to the temporary folder's.
 SOCKET_FOLDER_BYTES = 64
 PLAIN = re.compile(r"[A-Za-z0-9._/+-]+")  # gRPC reads a socket's path as a URI: no blank, %, ? or #
+ADDRESS_BYTES = 72 * 10**9  # V8 in vl-convert 1.9: 69 GB of addresses at its peak
 ACCOUNT = ("LOGNAME", "USER", "LNAME", "USERNAME")
 
 
@@ -88,6 +90,17 @@ def refuse_without_shared_memory(study: StudySpec) -> None:
             f"processes cannot share locks here ({error}); mount /dev/shm writable, or set executor: in_process in the "
             f"YAML of {study.study}"
         ) from None
+
+
+def refuse_little_address_space() -> None:
+    """Raise StoreError under a limit of addresses (ulimit -v) that the chart renderer would die of at the run's end."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < ADDRESS_BYTES:
+        raise StoreError(
+            f"this shell allows {allowed / 1e9:.0f} GB of addresses (ulimit -v), and drawing charts reserves "
+            f"{ADDRESS_BYTES / 1e9:.0f} GB of them, though less than 1 GB of memory; run ulimit -v unlimited, or limit "
+            "resident memory instead"
+        )
 
 
 def print_whatever_comes() -> None:

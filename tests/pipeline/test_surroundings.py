@@ -107,6 +107,24 @@ def test_no_shared_memory_is_one_sentence_where_it_is_needed(tmp_path, tiny_yaml
     assert not (tmp_path / "store").exists()
 
 
+def test_few_addresses_are_one_sentence_before_anything_runs(tmp_path, tiny_yaml):
+    """As SGE's h_vmem sets them; torch loads, and the chart renderer would abort the whole process at the end."""
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "tiny.yaml").write_text(tiny_yaml)
+    places = {"ROPEWALK_STORE": str(tmp_path / "store"), "ROPEWALK_EXPERIMENTS": str(tmp_path / "studies")}
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -v 8000000 && exec "$0" -m pipeline.run tiny', sys.executable],
+        env=os.environ | places | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith(
+        "Error: this shell allows 8 GB of addresses (ulimit -v), and drawing charts reserves "
+    )
+    assert not (tmp_path / "store").exists()
+
+
 def test_a_letter_that_the_terminal_lacks_does_not_end_the_program(tmp_path):
     places = {"ROPEWALK_EXPERIMENTS": str(tmp_path / "ü"), "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
     program = "from pipeline.surroundings import print_whatever_comes as p; p(); print('ü')"
