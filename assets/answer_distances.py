@@ -11,7 +11,7 @@ def compute(work: Work) -> Computed:
     splits = (dataset.load(work.inputs["dataset"], split) for split in ("train", "test"))
     frame = answer_distance_frame(*splits)
     told = {
-        f"told_at_{hop}_hop{'s' if hop > 1 else ''}": float((part["told_share"] * part["n"]).sum() / part["n"].sum())
+        f"told_at_{hop}_hop{'s' if hop > 1 else ''}": (part["told_share"] * part["n"] / part["n"].sum()).sum()
         for (hop,), part in frame.group_by("hop", maintain_order=True)
     }
     return Computed(tables={"answer_distances": frame}, summary=told)

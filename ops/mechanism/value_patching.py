@@ -131,7 +131,8 @@ def value_patching_frame(
                         }
                     )
     integers = dict.fromkeys(("step", "hop", "layer", "reader_link", "read_link", "n"), pl.Int64)
-    return pl.DataFrame(found, schema=integers | dict.fromkeys(("follows", "keeps", "logit_shift"), pl.Float64))
+    reals = {"follows": pl.Float64, "keeps": pl.Float64, "logit_shift": pl.Float64}
+    return pl.DataFrame(found, schema=integers | reals)
 
 
 def _logits(model: GPTJ, ids: Tensor) -> Float[Tensor, "n vocabulary"]:
