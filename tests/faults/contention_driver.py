@@ -15,10 +15,11 @@ def main(root: str, rounds: str, me: str) -> None:
     store, rng = Store(root), random.Random(me)
     seen = []
     for n in range(int(rounds)):
-        for key in rng.sample([f"shared-{n}", f"own-{me}-{n}"], 2):
+        shared, own = f"{n:064x}", f"{int(me) + 1:032x}{n:032x}"
+        for key in rng.sample([shared, own], 2):
             artifact = store.get("stage", key) or publish(store, key, me)
             assert artifact.file("data").read_text().endswith(f"{key}\n")
-            if key.startswith("shared"):
+            if key == shared:
                 seen.append(artifact.manifest["digest"])
         if n % 5 == 0:
             store.clean()

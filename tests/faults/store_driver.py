@@ -17,6 +17,7 @@ from warehouse.store import Artifact, Store, StoreError
 
 CALLS = ("open", "write", "fsync", "mkdir", "rename", "replace", "symlink", "unlink", "rmdir")
 THROUGH, REFUSED, OTHER = 2, 3, 4  # how a child ends: published in spite of the error, StoreError, anything else
+EARLIER = "e" * 64
 MANIFEST = {"spec": {}, "inputs": {}, "provenance": {}, "summary": {}}
 REAL = {name: getattr(os, name) for name in CALLS}
 os.fsync = REAL["fsync"] = lambda descriptor: None  # counted, not done: SIGKILL loses nothing that was written
@@ -98,7 +99,7 @@ def check_store(store: Store, key: str, source: Path, earlier: Path) -> str:
     good = content(source)
     artifact = store.get("stage", key)
     assert artifact is None or content(artifact.path) == good
-    assert [a.key for a in store.artifacts("all")] == sorted({"earlier", *([key] if artifact else [])})
+    assert [a.key for a in store.artifacts("all")] == sorted({EARLIER, *([key] if artifact else [])})
     assert not (store.root / "quarantine").exists(), "a killed publish left something that looked like a result"
     assert content(store.root / "report") in (content(earlier), good)
     for name in good:
@@ -110,7 +111,7 @@ def check_store(store: Store, key: str, source: Path, earlier: Path) -> str:
 
 def main(mode: str, root: str, source: str, number: str) -> None:
     store, new, old = Store(root), Path(source) / "new", Path(source) / "old"
-    exposed = store.publish("stage", "earlier", copy_of(old), **MANIFEST)
+    exposed = store.publish("stage", EARLIER, copy_of(old), **MANIFEST)
     expose_all(store, exposed)
     ends: dict[str, int] = {"before": 0, "after": 0}
     names: set[str] = set()
@@ -118,7 +119,7 @@ def main(mode: str, root: str, source: str, number: str) -> None:
     n, code = 0, None
     while code != 0:
         n += 1
-        key = f"{mode}-{n}"
+        key = f"{n:012x}" + "0" * 52
 
         def act(count, name, call, reached, n=n):
             if count == n and mode == "kill":
@@ -132,7 +133,7 @@ def main(mode: str, root: str, source: str, number: str) -> None:
         assert code in ((0, -signal.SIGKILL) if mode == "kill" else (0, THROUGH, REFUSED)), (n, code, said)
         assert "\n" not in said
         names.add(said[said.rfind("<") + 1 : said.rfind(">")])
-        sentences.add(said.partition(": ")[0].replace(key, "<key>").replace(str(store.root), "<store>"))
+        sentences.add(said.partition(": ")[0].replace(key[:12], "<key>").replace(str(store.root), "<store>"))
         ends[check_store(store, key, new, old)] += 1
         if code != 0:
             store.clean()
@@ -140,7 +141,7 @@ def main(mode: str, root: str, source: str, number: str) -> None:
             assert in_child(store, key, new, lambda count, name, call, reached: call()) == (0, "")
             assert check_store(store, key, new, old) == "after"
         expose_all(store, exposed)
-        os.rename(store.root / "artifacts" / "stage" / key, Path(source) / f"{key}-{os.getpid()}")
+        os.rename(store.root / "artifacts" / "stage" / key, Path(source) / f"{mode}-{n}-{os.getpid()}")
         assert n < 500
     assert not list(store.root.glob("work/*/[!.]*")), "work of a published key was left behind"
     print(json.dumps({"attempts": n, "ends": ends, "calls": sorted(names), "sentences": sorted(sentences)}))

@@ -56,18 +56,18 @@ def test_a_full_disk_is_one_sentence(small_disk, write):
     published = []
 
     def publish(n: int):
-        published.append(store.publish("stage", f"key-{n}", lambda folder: write(folder, n), **MANIFEST))
+        published.append(store.publish("stage", f"{n:064}", lambda folder: write(folder, n), **MANIFEST))
 
     with pytest.raises(StoreError) as caught:
         any(publish(n) for n in range(30))
-    assert str(caught.value).startswith(f"cannot publish stage key-{len(published)} in {store.root}: the disk is full")
+    assert str(caught.value).startswith(f"cannot publish stage {0:012} in {store.root}: the disk is full")
     assert "\n" not in str(caught.value)
     assert len(published) >= 1
     assert sorted(store.artifacts("all"), key=lambda a: a.key) == sorted(published, key=lambda a: a.key)
-    assert store.get("stage", f"key-{len(published)}") is None
+    assert store.get("stage", f"{len(published):064}") is None
     assert not list(store.root.glob("**/.partial-*"))
     (published[0].path / "manifest.json").unlink()
-    assert store.get("stage", "key-0") is None
+    assert store.get("stage", f"{0:064}") is None
     for path in (store.root / "quarantine").rglob("*"):
         path.unlink() if path.is_file() else None
-    assert store.publish("stage", "key-0", lambda folder: write(folder, 0), **MANIFEST).files == published[0].files
+    assert store.publish("stage", f"{0:064}", lambda folder: write(folder, 0), **MANIFEST).files == published[0].files

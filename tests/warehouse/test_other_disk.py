@@ -12,6 +12,7 @@ from warehouse import durable
 from warehouse.durable import StoreError, disk_errors
 from warehouse.store import Store
 
+KEY = "ab" * 32
 MANIFEST = {"spec": {}, "inputs": {}, "provenance": {}, "summary": {}}
 
 
@@ -29,7 +30,7 @@ def other_disk(tmp_path):
 
 def filled(store: Store) -> Path:
     """A work folder with a file in a folder, as a training leaves one."""
-    work = store.workdir("checkpoints", "k")
+    work = store.workdir("checkpoints", KEY)
     (work / "made").mkdir()
     (work / "made" / "weights").write_bytes(b"w" * 1000)
     return work
@@ -42,15 +43,15 @@ def test_a_part_of_the_store_on_another_disk(other_disk, tmp_path, elsewhere):
     (store.root / elsewhere).symlink_to(other_disk)
     work = filled(store)
     write = lambda folder: shutil.copytree(work / "made", folder / "made", copy_function=durable.second_name)  # noqa: E731
-    published = store.publish("checkpoints", "k", write, **MANIFEST)
+    published = store.publish("checkpoints", KEY, write, **MANIFEST)
     assert published.file("made/weights").read_bytes() == b"w" * 1000
     store.expose(published, "newest")
     assert (store.root / "newest" / "made" / "weights").read_bytes() == b"w" * 1000
 
     (published.path / "made" / "weights").write_bytes(b"x" * 1000)
     assert Store(tmp_path / "store").verify() == [published.path]
-    assert (store.root / "quarantine" / "checkpoints-k-1" / "made" / "weights").read_bytes() == b"x" * 1000
-    assert [path.name for path in (store.root / "quarantine").iterdir()] == ["checkpoints-k-1"]
+    assert (store.root / "quarantine" / f"checkpoints-{KEY}-1" / "made" / "weights").read_bytes() == b"x" * 1000
+    assert [path.name for path in (store.root / "quarantine").iterdir()] == [f"checkpoints-{KEY}-1"]
     assert not published.path.exists()
 
 
