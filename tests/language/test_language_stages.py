@@ -195,7 +195,7 @@ def test_the_p_value_in_sql_is_that_of_students_t(r, n, tmp_path):
     with duckdb.connect() as connection:
         connection.execute(
             "CREATE TABLE lm_prompt_scores (experiment TEXT, seed INT, model TEXT, prompts TEXT, tau DOUBLE, "
-            'null_kind TEXT, prompt INT, "positional" DOUBLE, symbolic DOUBLE)'
+            "null_kind TEXT, prompt INT, positional_score DOUBLE, symbolic_score DOUBLE)"
         )
         connection.executemany(
             "INSERT INTO lm_prompt_scores VALUES ('e', 0, 'm', 'p', 0.01, 'none', 0, ?, ?)",
