@@ -43,6 +43,10 @@ RENAMED = {  # (relation, or "" for all, and column) -> its name in schema versi
     ("", "place_in_source"): "where",
     ("experiments", "study"): "profile",
 }
+RENAMED_VIEWS = {  # likewise, of whole views
+    "score_variant_changes": "score_definitions",
+    "canonical_plane_points": "canonical_geometry",
+}
 
 
 class CatalogError(RuntimeError):
@@ -215,7 +219,7 @@ def _create_view(connection: duckdb.DuckDBPyConnection, view: View) -> None:
 
 
 def _create_first_edition(connection: duckdb.DuckDBPyConnection) -> None:
-    """Schema `first_edition`: the relations whose columns were renamed since, under the old names, for old queries.
+    """Schema `first_edition`: the relations that were renamed since, or their columns, under the old names.
 
     `SET search_path = 'first_edition,main'` makes them answer. It is kept for one release.
     """
@@ -226,9 +230,10 @@ def _create_first_edition(connection: duckdb.DuckDBPyConnection) -> None:
     ).fetchall()
     for relation, columns in found:
         old = {new: old for (owner, new), old in RENAMED.items() if owner in ("", relation) and new in columns}
-        if old:
+        if old or relation in RENAMED_VIEWS:
+            before = RENAMED_VIEWS.get(relation, relation)
             named = ", ".join(f'"{column}" AS "{old.get(column, column)}"' for column in columns)
-            connection.execute(f'CREATE VIEW {FIRST_EDITION}."{relation}" AS SELECT {named} FROM main."{relation}"')
+            connection.execute(f'CREATE VIEW {FIRST_EDITION}."{before}" AS SELECT {named} FROM main."{relation}"')
 
 
 def _comment_on_column(connection: duckdb.DuckDBPyConnection, owner: str, column: str, text: str) -> None:

@@ -25,6 +25,8 @@ def test_the_version_stands_in_the_database(empty):
         "SELECT profile, task FROM experiments ORDER BY profile",
         "SELECT s.experiment, s.layer, round(avg(s.positional), 2) FROM score_trajectory AS s GROUP BY ALL",
         "SELECT study, experiment FROM overview",
+        "SELECT variant, tau, same_kind, n_heads FROM score_definitions",
+        "SELECT label, plane, x, y FROM canonical_geometry",
     ],
 )
 def test_old_queries_answer_once_the_old_names_are_asked_for(empty, query):
