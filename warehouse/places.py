@@ -13,6 +13,7 @@ from warehouse.durable import StoreError
 NAME_BYTES = 255
 PATH_BYTES = 4000
 RECORDS_BYTES = 400  # SQLite opens no file whose path is longer than 512 bytes; Dagster's need 60, a journal's name 8
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def place(variable: str, default: Path | str, most_bytes: int = RECORDS_BYTES) -> Path:
@@ -33,11 +34,9 @@ def places(variable: str) -> list[Path]:
 def meant(text: str, name: str) -> Path:
     """The absolute path that a person means by `text`, the value of `name`. Raises StoreError with one sentence."""
     shown = f"{name} is {text!r}"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise StoreError(f"{shown}, which is not UTF-8 here; rename the folder, or set LC_ALL=C.UTF-8") from None
-    if re.search(r"[\x00-\x1f\x7f-\x9f]", text) or text != text.strip():
+    if not _is_utf8(text):
+        raise StoreError(f"{shown}, which is not UTF-8 here; rename the folder, or set LC_ALL=C.UTF-8")
+    if CONTROL.search(text) or text != text.strip():
         raise StoreError(f"{shown}; take away the line ends, control characters and blanks around the path")
     if text[0] in "'\"" and text[-1] == text[0]:
         raise StoreError(f"{shown}; the quotes are part of the path: take them away")
@@ -51,11 +50,24 @@ def meant(text: str, name: str) -> Path:
 
 
 def _fitting(path: Path, name: str, most_bytes: int) -> Path:
+    text = str(path)  # the current folder's name may be part of it
+    if not _is_utf8(text):
+        raise StoreError(f"{name} means {text!r}, which is not UTF-8 here; rename the folder, or set LC_ALL=C.UTF-8")
+    if CONTROL.search(text):
+        raise StoreError(f"{name} means {text!r}; choose a path without line ends and control characters")
     if any(len(os.fsencode(part)) > NAME_BYTES for part in path.parts):
         raise StoreError(f"{name}: a name in {_short(path)} has more than {NAME_BYTES} bytes; choose a shorter one")
     if (n_bytes := len(os.fsencode(path))) > most_bytes:
         raise StoreError(f"{name}: {_short(path)} has {n_bytes} bytes; choose a path of at most {most_bytes}")
     return path
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _short(path: Path) -> str:

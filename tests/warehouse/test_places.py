@@ -88,3 +88,22 @@ def test_the_readers_commands_say_it_too(tmp_path):
         )
         assert done.returncode in (1, 2)
         assert done.stderr == "ROPEWALK_STORE is '$HOME/results', and no shell replaced $HOME; write the path out\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"), [(b"new\nline", "without line ends and control"), (b"latin-\xe9", "which is not UTF-8 here")]
+)
+@pytest.mark.parametrize("given", [None, "results"])
+def test_the_current_folders_name_counts_too(given, folder, said, tmp_path, monkeypatch):
+    """A database fails on such a path after everything is computed."""
+    work = os.path.join(os.fsencode(tmp_path), folder)
+    os.mkdir(work)
+    monkeypatch.chdir(os.fsdecode(work))
+    if given:
+        monkeypatch.setenv("ROPEWALK_STORE", given)
+    else:
+        monkeypatch.delenv("ROPEWALK_STORE", raising=False)
+    with pytest.raises(StoreError, match=f"^ROPEWALK_STORE means .*{said}") as caught:
+        Store.from_environment()
+    assert "\n" not in str(caught.value)
+    assert os.listdir(work) == []
