@@ -7,7 +7,7 @@ from typing import NamedTuple
 from assets.stage import Replicate
 from ops.spec.study import StudySpec, more_seeds
 from pipeline.plans import replicates
-from pipeline.studies import MORE_SEEDS, StudyError, declared_studies, narrowed
+from pipeline.studies import MORE_SEEDS, StudyError, declared_studies, loaded_studies, narrowed
 
 RESULTS = "results"
 
@@ -32,8 +32,9 @@ class Asked(NamedTuple):
         return named | ({"ROPEWALK_STUDIES": self.study} if self.study else {})
 
     def studies(self) -> tuple[StudySpec, ...]:
-        """The study as it will be loaded; none for `results`. Raises StudyError on a name or seed that is nobody's."""
+        """The study as it will be loaded; none for `results`. Raises StudyError, also on a faulty file of those."""
         if not self.study:
+            loaded_studies()  # what the report is over: a faulty file is told here, in one sentence
             return ()
         found = declared_studies(wanted=(self.study,))
         if self.job != self.study and not any(more_seeds(each) for each in found[0].experiments):

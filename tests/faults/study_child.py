@@ -27,6 +27,7 @@ from assets.builder import StoreResource
 from assets.checkpoints import Reporter
 from ops.tasks.registry import parse_study
 from pipeline import run as command_line
+from pipeline.asked import Asked
 from pipeline.factory import build_assets
 from pipeline.jobs import build_jobs
 
@@ -122,10 +123,10 @@ def execute(case: dict) -> None:
 
 
 def type_command(case: dict) -> int:
-    """`python -m pipeline.run quick`, with the studies of a folder beside our own."""
+    """`python -m pipeline.run results`, which loads every study, with those of a folder beside our own."""
     os.environ |= {"ROPEWALK_EXPERIMENTS": case["file"], "ROPEWALK_STORE": case["store"]}
     with Path(case["result"]).open("w") as said, contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-        return command_line.main("quick")
+        return command_line.main(Asked("results"))
 
 
 def child(case: dict) -> None:

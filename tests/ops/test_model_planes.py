@@ -148,8 +148,8 @@ def test_hugging_face_has_no_such_model():
         ({"plane_frequencies": ["all"]}, "'all' is not a frequency ID; write integers from 0"),
         ({"plane_frequencies": [1.5]}, "1.5 is not a frequency ID; write integers from 0"),
         ({"plane_frequencies": [-1]}, "'-1'|-1 is not a frequency ID"),
-        ({"plane_frequencies": 1.5}, "1.5 is no list of frequency IDs"),
-        ({"frequencies_present": {1: 2}}, "is no list of frequency IDs"),
+        ({"plane_frequencies": 1.5}, "1.5 is not a frequency ID; write integers from 0"),
+        ({"frequencies_present": {1: 2}}, "is not a frequency ID; write "),
         (
             {"plane_frequencies": [0, 5], "frequencies_rotating": [1, 2]},
             "frequencies_rotating names plane 1, which stands still in plane_frequencies",

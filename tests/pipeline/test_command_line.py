@@ -111,7 +111,7 @@ def test_an_unknown_study_is_named(environment):
 def test_a_wrong_study_is_one_sentence_and_nothing_runs(environment, tmp_path):
     wrong = tmp_path / "studies" / "wrong.yaml"
     wrong.write_text("study: s\ndescription: d\nexperiments: {a: {task: {name: number, target_window: 0}}}\n")
-    done = start([sys.executable, "-m", "pipeline.run", "tiny"], environment)
+    done = start([sys.executable, "-m", "pipeline.run", "results"], environment)
     out, err = done.communicate()
     assert (done.returncode, out) == (1, "")
     assert err.count("\n") == 1
