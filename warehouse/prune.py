@@ -45,7 +45,8 @@ def unreached(store: Store, reached: Iterable[tuple[str, str]]) -> list[Unreache
             found.append(Unreached(owner, artifact.stage, artifact.path, _bytes_of(artifact.path)))
     for folder in sorted(store.root.glob("work/*/*")):
         stage, key = folder.parent.name, folder.name
-        if folder.is_dir() and KEY.fullmatch(key) and (stage, key) not in wanted:
+        known = KEY.fullmatch(key) and folder.is_dir()
+        if known and (stage, key) not in wanted and not _is_being_built(folder):
             found.append(Unreached("partial work", stage, folder, _bytes_of(folder)))
     for folder in sorted(store.root.glob("refused/*/*")):
         stage, key = folder.parent.name, folder.name
@@ -55,6 +56,17 @@ def unreached(store: Store, reached: Iterable[tuple[str, str]]) -> list[Unreache
         if folder.is_dir() and QUARANTINED.fullmatch(folder.name):
             found.append(Unreached("quarantine", folder.name[:40], folder, _bytes_of(folder)))
     return sorted(found, key=lambda each: (each.owner, each.what, each.folder))
+
+
+def _is_being_built(folder: Path) -> bool:
+    """Whether a process holds the lock of a work folder (`Store.building`), of another checkout for instance."""
+    lock = folder.with_name(f".{folder.name}.lock")
+    if not lock.exists():
+        return False
+    descriptor = durable.try_lock(lock)
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is None
 
 
 def _newest_over_all(store: Store) -> set[tuple[str, str]]:

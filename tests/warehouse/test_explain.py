@@ -165,6 +165,16 @@ def test_prune_removes_nothing_when_a_study_cannot_be_read(study, capsys):
     assert before == set(Store.from_environment().root.glob("artifacts/*/*")) != set()
 
 
+def test_prune_leaves_what_a_process_builds_just_now(study):
+    store, key = Store.from_environment(), "a" * 64
+    with store.building("checkpoints", key) as folder:
+        (folder / "resume").write_text("half a training")
+        assert prune.unreached(store, ()) == []
+        assert prune.main(["--remove"]) == 0
+        assert (folder / "resume").exists()
+    assert [each.folder for each in prune.unreached(store, ())] == [folder]
+
+
 def test_prune_refuses_unknown_options_and_an_empty_store_is_no_error(study, capsys):
     assert prune.main(["--all"]) == 2
     assert prune.main([]) == 0
